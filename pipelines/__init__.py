@@ -1,0 +1,1 @@
+"""How it runs: stages on Ray, run directories, the command line, reports."""

@@ -1,0 +1,1 @@
+"""The subcommands of `extraction`, one module for each group."""
