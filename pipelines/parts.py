@@ -7,6 +7,7 @@ markers. Local paths and fsspec URIs (`s3://`, `gs://`) work alike; nothing reli
 import json
 import os
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -60,28 +61,34 @@ class PartStore:
         marker: dict[str, Any] = json.loads(filesystem.cat_file(f"{path}/{name}{MARKER}"))
         return marker
 
-    def publish(self, name: str, table: pa.Table, facts: dict[str, Any], group_rows: int | None = None) -> None:
+    def publish(self, name: str, table: pa.Table, facts: dict[str, Any]) -> None:
         """Write a part, make it visible, then mark it complete with its facts.
 
         Args:
             name: without an ending, `part-00000`.
             table: the rows, of a declared schema.
             facts: small JSON values that later stages need without reading the part.
-            group_rows: rows of one Parquet row group, where readers take single groups.
         """
+        self.publish_groups(name, [table], table.schema, facts)
+
+    def publish_groups(
+        self, name: str, tables: Iterable[pa.Table], schema: pa.Schema, facts: dict[str, Any]
+    ) -> None:
+        """The same for several tables, each a row group that can be read alone."""
         import pyarrow.parquet as pq
 
         sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, row_group_size=group_rows, compression="zstd")
-        data = sink.getvalue().to_pybytes()
+        with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
+            for table in tables:
+                writer.write_table(table, row_group_size=max(table.num_rows, 1))
+        data = sink.getvalue()
         self._write(f"{name}.parquet", data)
-        marker = {"rows": table.num_rows, "bytes": len(data), "facts": facts}
-        self._write(f"{name}{MARKER}", json.dumps(marker).encode())
+        self._write(f"{name}{MARKER}", json.dumps({"bytes": data.size, "facts": facts}).encode())
 
-    def _write(self, name: str, data: bytes) -> None:
+    def _write(self, name: str, data: Any) -> None:
         filesystem, path = self._location
         if "file" not in filesystem.protocol:
-            filesystem.pipe_file(f"{path}/{name}", data)  # an object appears whole or not at all
+            filesystem.pipe_file(f"{path}/{name}", bytes(data))  # an object appears whole or not at all
             return
         os.makedirs(path, mode=0o700, exist_ok=True)
         write_file(f"{path}/{name}", data)
@@ -104,12 +111,12 @@ class PartStore:
         return pa.concat_tables([wanted.empty_table(), *tables])
 
 
-def write_file(path: str, data: bytes) -> None:
+def write_file(path: str, data: Any) -> None:
     """Write a local file whole or not at all, readable by its owner alone.
 
     Args:
         path: where the file is to stand.
-        data: all of its bytes.
+        data: all of its bytes, or a buffer of them.
 
     Raises:
         OSError: the disk is full or the folder cannot be written; the temporary file is removed.

