@@ -66,12 +66,10 @@ def cluster(address: str | None) -> Iterator[None]:
 class _Worker:
     """The actor: opens its job in its own process, then processes parts one by one."""
 
-    def __init__(self, job: Job) -> None:
+    def start(self, job: Job) -> None:
+        """Load in a method, not on construction: Ray keeps the cause of a method's failure alone."""
         os.umask(0o077)
         self._process = job.start()
-
-    def ready(self) -> int:
-        return os.getpid()
 
     def work(self, name: str) -> Facts:
         return self._process(name)
@@ -118,9 +116,9 @@ class Pool:
         actor = (
             ray.remote(_Worker)
             .options(num_cpus=self.resources.cpus, num_gpus=self.resources.gpus, max_restarts=0)
-            .remote(self.job)
+            .remote()
         )
-        self._busy[actor.ready.remote()] = (actor, "")
+        self._busy[actor.start.remote(self.job)] = (actor, "")
 
     def _step(self) -> None:
         import ray

@@ -22,6 +22,7 @@ class LineProgress:
     unit: str
     total: int
     done: int = 0
+    tokens: int = 0
     started: float = field(default_factory=time.monotonic)
     last_line: float = field(default_factory=time.monotonic)
 
