@@ -1,0 +1,253 @@
+"""The model and the tokenizer under test: where they lie, what they are, how they are loaded.
+
+Weights load from safetensors or GGUF only; pickled weights are refused, because loading them runs code. Nothing is
+downloaded: a name of the Hugging Face hub stands for what its local cache holds.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from extraction.errors import InputError
+from extraction.settings import Settings
+
+BYTE_TOKENIZER = "bytes"
+"""As `model.tokenizer`: one token for each byte, for dry runs that have no model."""
+
+_PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+_TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "merges.txt",
+    "vocab.txt",
+    "chat_template.jinja",
+    "chat_template.json",
+)
+_CHUNK = 1 << 20
+
+
+class ModelSettings(Settings):
+    """The model under test."""
+
+    path: str | None = Field(
+        None, description="Folder with safetensors, GGUF file, or name of a model in the local Hugging Face cache."
+    )
+    tokenizer: str | None = Field(
+        None, description="Folder or GGUF file of the tokenizer; the model's own by default; `bytes` for dry runs."
+    )
+    revision: str | None = Field(None, description="Revision of a model in the Hugging Face cache.")
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
+        "auto", description="Number format; auto: float32 on a CPU, the checkpoint's own elsewhere."
+    )
+    trust_remote_code: bool = Field(False, description="Run Python code that comes with the model.")
+
+
+def model_path(settings: ModelSettings) -> Path:
+    """Find the model's folder or GGUF file.
+
+    Returns:
+        A folder that holds `config.json` and safetensors, or a GGUF file.
+
+    Raises:
+        InputError: nothing is there, or only weights that are refused.
+    """
+    if settings.path is None:
+        raise InputError("model.path: this engine needs a model; name a folder of safetensors or a GGUF file")
+    path = _located(settings.path, settings.revision, "model.path")
+    return _gguf(path) if path.is_file() else _weights_folder(path)
+
+
+def tokenizer_path(settings: ModelSettings) -> Path:
+    """Find the folder or GGUF file that the tokenizer is loaded from.
+
+    Raises:
+        InputError: nothing is there, or no tokenizer is in it.
+    """
+    if settings.tokenizer is None:
+        return model_path(settings)
+    path = _located(settings.tokenizer, settings.revision, "model.tokenizer")
+    if path.is_dir() and not any((path / name).is_file() for name in _TOKENIZER_FILES):
+        raise InputError(f"model.tokenizer: {path}: no tokenizer files here; name a folder that has tokenizer.json")
+    return path
+
+
+def load_tokenizer(settings: ModelSettings) -> Any:
+    """Load the tokenizer.
+
+    Returns:
+        A `transformers` tokenizer.
+
+    Raises:
+        InputError: it is missing or cannot be read.
+    """
+    if settings.tokenizer == BYTE_TOKENIZER:
+        return _byte_tokenizer()
+    path = tokenizer_path(settings)
+    from transformers import AutoTokenizer
+
+    folder, gguf_file = _split(path)
+    try:
+        return AutoTokenizer.from_pretrained(
+            folder, gguf_file=gguf_file, trust_remote_code=settings.trust_remote_code, local_files_only=True
+        )
+    except Exception as error:  # the readers of each format raise their own kinds, down to bare Exception
+        raise InputError(_cannot_load("model.tokenizer", path, error)) from error
+
+
+def load_model(settings: ModelSettings, device: str = "cpu") -> Any:
+    """Load the model for inference.
+
+    Args:
+        settings: which model, in which number format.
+        device: a torch device name.
+
+    Returns:
+        A `transformers` causal language model in evaluation mode on `device`.
+
+    Raises:
+        InputError: it is missing, refused, cannot be read, or lacks some of its weights.
+    """
+    path = model_path(settings)
+    from transformers import AutoModelForCausalLM
+
+    folder, gguf_file = _split(path)
+    try:
+        model, info = AutoModelForCausalLM.from_pretrained(
+            folder,
+            gguf_file=gguf_file,
+            dtype=torch_dtype(settings, device),
+            use_safetensors=True,
+            trust_remote_code=settings.trust_remote_code,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    except Exception as error:  # as above: no common base class
+        raise InputError(_cannot_load("model.path", path, error)) from error
+    _refuse_missing_weights(path, info)
+    return model.to(device).eval()
+
+
+def torch_dtype(settings: ModelSettings, device: str) -> Any:
+    """Turn the configured number format into what `transformers` takes."""
+    import torch
+
+    if settings.dtype != "auto":
+        return getattr(torch, settings.dtype)
+    return torch.float32 if device == "cpu" else "auto"
+
+
+def model_fingerprint(settings: ModelSettings) -> str:
+    """Hash the content of the weights and of the model's config.
+
+    Returns:
+        SHA-256 in hex over the names and bytes of the files; where they lie does not matter.
+    """
+    path = model_path(settings)
+    if path.is_file():
+        return _hash_files([path], named=False)
+    code = path.glob("*.py") if settings.trust_remote_code else ()
+    return _hash_files([*path.glob("*.safetensors"), path / "config.json", *code])
+
+
+def tokenizer_fingerprint(settings: ModelSettings) -> str:
+    """Hash the content of the tokenizer's files, SHA-256 in hex."""
+    if settings.tokenizer == BYTE_TOKENIZER:
+        return hashlib.sha256(BYTE_TOKENIZER.encode()).hexdigest()
+    path = tokenizer_path(settings)
+    if path.is_file():
+        return _hash_files([path], named=False)
+    return _hash_files(path / name for name in _TOKENIZER_FILES if (path / name).is_file())
+
+
+def _hash_files(files: Iterable[Path], named: bool = True) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        if named:
+            digest.update(f"{file.name}\0{file.stat().st_size}\0".encode())
+        with file.open("rb") as stream:
+            while chunk := stream.read(_CHUNK):
+                digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _located(name: str, revision: str | None, field: str) -> Path:
+    path = Path(name).expanduser()
+    if path.exists():
+        return path
+    cached = _cached(name, revision) if _is_hub_name(name) else None
+    if cached is None:
+        raise InputError(f"{field}: {name}: no such folder or file, and no model of that name in the local cache")
+    return cached
+
+
+def _is_hub_name(name: str) -> bool:
+    return name.count("/") == 1 and not name.startswith((".", "/", "~")) and not name.endswith("/")
+
+
+def _cached(name: str, revision: str | None) -> Path | None:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(name, revision=revision, local_files_only=True))
+    except (LocalEntryNotFoundError, HFValidationError):
+        return None
+
+
+def _gguf(path: Path) -> Path:
+    if path.suffix in _PICKLED:
+        raise InputError(f"model.path: {path}: pickled weights are refused; convert them to safetensors")
+    with path.open("rb") as stream:
+        if stream.read(4) != b"GGUF":
+            raise InputError(f"model.path: {path}: not a GGUF file; name a folder of safetensors or a GGUF file")
+    return path
+
+
+def _weights_folder(path: Path) -> Path:
+    if any(path.glob("*.safetensors")):
+        if not (path / "config.json").is_file():
+            raise InputError(f"model.path: {path}: config.json is missing; save the whole model, not its weights alone")
+        return path
+    ggufs = sorted(path.glob("*.gguf"))
+    if len(ggufs) == 1:
+        return _gguf(ggufs[0])
+    if ggufs:
+        raise InputError(f"model.path: {path}: {len(ggufs)} GGUF files; name the one to load")
+    if any(file.suffix in _PICKLED for file in path.iterdir()):
+        raise InputError(f"model.path: {path}: pickled weights are refused; convert them to safetensors")
+    raise InputError(f"model.path: {path}: no safetensors or GGUF file in this folder")
+
+
+def _split(path: Path) -> tuple[str, str | None]:
+    return (str(path.parent), path.name) if path.is_file() else (str(path), None)
+
+
+def _cannot_load(field: str, path: Path, error: Exception) -> str:
+    reason = next(iter(str(error).splitlines()), "")[:200]
+    return f"{field}: {path}: cannot be loaded: {type(error).__name__}: {reason}"
+
+
+def _refuse_missing_weights(path: Path, info: dict[str, Any]) -> None:
+    # transformers fills absent weights with random numbers and only warns: a wrong measurement, not a crash.
+    absent = sorted(info["missing_keys"])
+    if absent:
+        raise InputError(f"model.path: {path}: {len(absent)} weights are missing, the first is {absent[0]}")
+
+
+def _byte_tokenizer() -> Any:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokens = ["<s>", "</s>", *alphabet]
+    tokenizer = Tokenizer(models.BPE(vocab={token: i for i, token in enumerate(tokens)}, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>")  # noqa: S106
