@@ -1,0 +1,61 @@
+"""Writes report.html and model_card.md from report.json. The same report gives the same bytes."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from extraction.errors import InputError
+from pipelines.report.card import card_text
+from pipelines.report.figures import document_count_figure, growth_figure
+from pipelines.report.pages import render_page, write_page
+from pipelines.report.schema import Report, parse_report
+from pipelines.report.verdict import estimate_notes, largest, verdict_of
+
+
+def render_report(report: Mapping[str, Any], out_dir: Path) -> list[Path]:
+    """Write both pages.
+
+    Args:
+        report: the content of report.json.
+        out_dir: where they go; made if missing.
+
+    Returns:
+        The paths written: report.html, model_card.md.
+
+    Raises:
+        InputError: the report is not one of schema version 1; nothing is written.
+    """
+    checked = parse_report(report)
+    page, card = report_page(checked), card_text(checked)
+    return [write_page(out_dir / "report.html", page), write_page(out_dir / "model_card.md", card)]
+
+
+def report_page(report: Report) -> str:
+    """Make the HTML of report.html."""
+    context = {
+        "report": report,
+        "method": report.method,
+        "verdict": verdict_of(report),
+        "last": largest(report),
+        "growth_figure": growth_figure(report, "growth-words"),
+        "documents_figure": document_count_figure(report, "documents-words"),
+        "estimate_notes": estimate_notes(report),
+    }
+    return render_page("report.html", context)
+
+
+def read_report(run: Path) -> dict[str, Any]:
+    """Read the report.json of a run directory.
+
+    Raises:
+        InputError: there is none, or it is not JSON.
+    """
+    file = run / "report.json"
+    try:
+        report: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(f"{run}: no report.json; finish the run with `extraction run`, or name another folder") from None
+    except ValueError:
+        raise InputError(f"{file}: not JSON; make it again with `extraction run`") from None
+    return report
