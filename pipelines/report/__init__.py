@@ -1,6 +1,7 @@
 """The pages of one run: report.html and model_card.md, made from report.json and nothing else.
 
-Counts only: no corpus text, no generated text and no identifier's value reaches a page, because none is in report.json.
+Counts only: no corpus text, no generated text and no identifier's value reaches a page, because none is in
+report.json.
 """
 
 from pipelines.report.limitations import build_limitations

@@ -1,4 +1,4 @@
-"""The model card's section: a summary in Markdown with `model-index` metadata that huggingface_hub reads back."""
+"""The model card's section: Markdown with `model-index` metadata that huggingface_hub reads back."""
 
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ def card_text(report: Report) -> str:
 
     data = ModelCardData(model_name=_line(report.method.model.name), eval_results=_results(report))
     template = environment().get_template("model_card.md")
-    body = template.render(report=report, method=report.method, verdict=verdict_of(report), last=largest(report))
+    body = template.render(report=report, method=report.method, verdict=verdict_of(report))
     return f"---\n{data.to_yaml()}\n---\n\n{body}\n"
 
 

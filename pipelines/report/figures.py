@@ -1,4 +1,7 @@
-"""The figures of a report, each drawn wide for a desk and narrow for a telephone. Loads matplotlib when first called."""
+"""The figures of a report, each drawn wide for a desk and narrow for a telephone.
+
+Matplotlib is loaded when the first one is drawn.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +14,6 @@ from pipelines.report.words import bin_label, count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 WIDE, NARROW = (9.6, 3.7), (5.0, 3.5)  # inches of one row and of one panel; 72 points an inch
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 2)), (0, (8, 2, 2, 2)))
@@ -22,12 +24,13 @@ def growth_figure(report: Report, described_by: str) -> Markup:
     """Draw distinct windows against generated tokens: all families with the control, then each family."""
 
     def draw(axes: Sequence["Axes"]) -> None:
-        together = report.growth.get("all")
-        _draw_together(axes[0], together.observed if together else [], report.control.growth if report.control else [])
-        if len(axes) > 1:
-            _draw_families(axes[1], {name: g for name, g in report.growth.items() if name != "all"})
+        _draw_together(axes[0], together, report.control.growth if report.control else [])
+        if families:
+            _draw_families(axes[1], families)
 
-    panels = 1 + any(name != "all" for name in report.growth)
+    together = report.growth["all"].observed if "all" in report.growth else []
+    families = {name: growth for name, growth in report.growth.items() if name != "all"}
+    panels = 2 if families else 1
     return _both_sizes("growth", "Growth of what was found with the effort", described_by, panels, draw)
 
 
@@ -45,13 +48,14 @@ def _both_sizes(
 ) -> Markup:
     import matplotlib
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     result = Markup()
     for size in ("wide", "narrow"):
         rows, columns = (1, panels) if size == "wide" else (panels, 1)
         inches = WIDE if size == "wide" else (NARROW[0], NARROW[1] * panels)
         with matplotlib.rc_context(SETTINGS):  # type: ignore[arg-type]  # a plain dict of known keys
-            figure = Figure(figsize=inches, layout="constrained")
+            figure = Figure(figsize=inches, layout=ConstrainedLayoutEngine(h_pad=0.12))
             grid = figure.subplots(rows, columns, squeeze=False)
             draw(list(grid.flat))
             result += inline_svg(figure, f"{name}-{size}", label, described_by)
@@ -72,11 +76,13 @@ def _draw_families(axes: "Axes", families: dict[str, Growth]) -> None:
     for number, (name, growth) in enumerate(families.items()):
         role = f"family-{number % 4 + 1}"
         _line(axes, growth.observed, "distinct_windows", name, role, DASHES[number % 4])
-        band = [p for p in (*growth.rarefied, *growth.extrapolated) if p.low is not None and p.high is not None]
+        points = [*growth.rarefied, *growth.extrapolated]
+        band = [(p, p.low, p.high) for p in points if p.low is not None and p.high is not None]
         if band:
-            x = [p.generated_tokens for p in band]
-            low, high = [p.low or 0.0 for p in band], [p.high or 0.0 for p in band]
+            x = [p.generated_tokens for p, _, _ in band]
+            low, high = [low for _, low, _ in band], [high for _, _, high in band]
             axes.fill_between(x, low, high, color=COLOURS[role], alpha=0.15, linewidth=0)
+            axes.plot(x, [p.estimate for p, _, _ in band], color=COLOURS[role], linewidth=0.8, alpha=0.7)
     _finish_growth(axes)
 
 
@@ -107,8 +113,9 @@ def _draw_bins(axes: "Axes", bins: Sequence[DocumentCountBin]) -> None:
         heights = [getattr(item, kind) for item in bins]
         places = [number + offset for number in range(len(bins))]
         bars = axes.bar(places, heights, 0.38, color=COLOURS[kind], label=f"{kind.capitalize()} passages")
-        axes.bar_label(bars, [count(h) if h else "" for h in heights], color=COLOURS["ink"], fontsize=11, padding=2)
-    axes.set_xticks(range(len(bins)), [bin_label(item.documents_from, item.documents_to) for item in bins])
+        labels = [count(height) if height else "" for height in heights]
+        axes.bar_label(bars, labels, color=COLOURS["ink"], fontsize=11, padding=2)
+    axes.set_xticks(range(len(bins)), [_tick(item) for item in bins], fontsize=10)
     axes.set_xlabel("Documents that hold the passage", color=COLOURS["muted"])
     axes.set_ylabel("Passages", color=COLOURS["muted"])
     heights = [h for item in bins for h in (item.private, item.shared) if h]
@@ -118,6 +125,12 @@ def _draw_bins(axes: "Axes", bins: Sequence[DocumentCountBin]) -> None:
     axes.yaxis.set_major_formatter(lambda value, _: short(value))
     axes.legend(loc="upper right", frameon=False, labelcolor=COLOURS["ink"], fontsize=11)
     axes.margins(y=0.12)
+
+
+def _tick(item: DocumentCountBin) -> str:
+    if item.documents_to is None:
+        return f"{short(item.documents_from)}+"
+    return bin_label(item.documents_from, item.documents_to)
 
 
 def _style(axes: "Axes", title: str) -> None:

@@ -1,6 +1,7 @@
 """What a run cannot say, as sentences built from the facts of its report.
 
-The sentences are stored in report.json (`limitations`), so that every page, model card and export carries the same ones.
+The sentences are stored in report.json (`limitations`), so that every page, model card and export carries
+the same ones.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,59 +24,76 @@ def build_limitations(report: Mapping[str, Any]) -> list[str]:
         InputError: the report is not one of schema version 1.
     """
     checked = parse_report({**report, "limitations": []})
-    return [*_incomplete(checked), *_always(checked), *_corpus(checked), *_controls(checked), *_identifiers(checked)]
+    return [
+        *_incomplete(checked),
+        *_always(checked),
+        *_corpus(checked),
+        *_tokenizer(checked),
+        *_controls(checked),
+        *_identifiers(checked),
+    ]
 
 
 def _incomplete(report: Report) -> Iterator[str]:
     if report.status == "incomplete":
         reasons = "; ".join(f"{item.reason} ({count(item.count)})" for item in report.incomplete)
         yield (
-            f"The run is incomplete: {reasons}. Its counts can only be too low, and where it found nothing it says "
-            "nothing."
+            f"The run is incomplete: {reasons}. Its counts can only be too low, and where it found nothing "
+            "it says nothing."
         )
     missed = [b for b in report.budgets if not b.reached]
     if missed:
         names = listing([count(b.budget) for b in missed])
         yield (
-            f"Not reached: the budget of {names} generated tokens. The counts in that column belong to the tokens "
-            "that were really generated."
+            f"Not reached: the budget of {names} generated tokens. Counts at it belong to the tokens that "
+            "were actually generated."
         )
 
 
 def _always(report: Report) -> Iterator[str]:
     method, last = report.method, max(report.budgets, key=lambda b: b.budget)
     yield (
-        f"The counts are a lower bound. They depend on the effort ({noun(last.generated_tokens, 'generated token')} at "
-        f"most), the prompts ({listing(list(method.prompt_families) or ['none'])}), the sampling settings, the corpus "
-        f"that was searched and the rule for a match (at least {count(method.min_tokens)} tokens in a row, word for "
+        f"The counts are a lower bound. They depend on the effort (at most "
+        f"{noun(last.generated_tokens, 'generated token')}), the prompts "
+        f"({listing(list(method.prompt_families) or ['none'])}), the sampling settings, the corpus that was "
+        f"searched and the rule for a match (at least {count(method.min_tokens)} tokens in a row, word for "
         "word). More sampling, other prompts or other settings can bring out more."
     )
     if last.extracted_tokens == 0:
-        yield "Nothing was found at this effort. That is not a rate of zero, and no proof that the model holds no text."
+        yield (
+            "Nothing was found at this effort. That is not a rate of zero, and no proof that the model holds "
+            "no training text."
+        )
     yield (
-        "Only text given back word for word is counted. Paraphrase, translation, and facts stitched together from "
-        "several documents are not."
+        "Only text given back word for word is counted. Paraphrase, translation, and facts stitched together "
+        "from several documents are not."
     )
     yield "Nothing is said about whether a given person's record was used in training."
     yield "No formal guarantee is given; a low count is a finding about this test, not a proof of privacy."
 
 
 def _corpus(report: Report) -> Iterator[str]:
-    method = report.method
-    if method.corpus.kind == "proxy":
+    if report.method.corpus.kind == "proxy":
         yield (
-            "The corpus is a proxy: not the training text itself, only text like it. Training text that is missing "
-            "from it cannot be found, so the counts are too low."
+            "The corpus is a proxy: not the training text itself, only text like it. Training text that is "
+            "missing from it cannot be found, so the counts are too low."
         )
     else:
-        yield "The corpus is taken to be the training text as named in the config; the test cannot check that it is."
-    if method.round_trip_share is None:
-        why = method.round_trip_reason or "not measured"
-        yield f"How often the tokenizer gives this corpus back byte for byte is not known ({why}); matches can be missed."
-    elif method.round_trip_share < 1:
+        yield "The corpus is taken to be the training text, as the config says; the test cannot check that."
+
+
+def _tokenizer(report: Report) -> Iterator[str]:
+    share = report.method.round_trip_share
+    if share is None:
+        why = report.method.round_trip_reason or "not measured"
         yield (
-            f"The tokenizer gives back {percent(method.round_trip_share)} of this corpus byte for byte; text in the "
-            "rest can be missed."
+            f"How often the tokenizer gives this corpus back byte for byte is not known ({why}); matches can "
+            "be missed."
+        )
+    elif share < 1:
+        yield (
+            f"The tokenizer gives back {percent(share)} of this corpus byte for byte; text in the rest can "
+            "be missed."
         )
     else:
         yield "On this corpus the tokenizer gives the text back byte for byte, so no match is lost to it."
@@ -84,23 +102,26 @@ def _corpus(report: Report) -> Iterator[str]:
 def _controls(report: Report) -> Iterator[str]:
     if report.control is None:
         yield (
-            "There is no control model. So it cannot be claimed that the model learned any of this text from this "
-            "corpus: a model that never saw it might give back the same text."
+            "There is no control model. So it cannot be claimed that the model learned any of this text from "
+            "this corpus: a model that never saw it might give back the same text."
         )
     elif report.control.status == "incomplete":
-        yield "The control's run is incomplete, so text that seems to come from this model alone may come from both."
+        yield (
+            "The control's run is incomplete, so text that seems to come from the tested model alone may "
+            "come from both."
+        )
     if report.control_text is None:
         yield (
-            "No text known to lie outside the training data was matched. So it was not measured how often a match "
-            "arises by chance."
+            "No text known to lie outside the training data was matched. So it was not measured how often a "
+            "match arises by chance."
         )
 
 
 def _identifiers(report: Report) -> Iterator[str]:
     if report.method.identifier_types:
         yield (
-            "Identifiers are found by automatic recognisers, which miss some and mistake others; those counted as in "
-            "the corpus were looked up there."
+            "Identifiers are found by automatic recognisers, which miss some and mistake others; those "
+            "counted as in the corpus were looked up there."
         )
     else:
         yield "Identifiers were not looked for, so nothing is said about names, account numbers and the like."

@@ -1,4 +1,4 @@
-"""What every page of the project shares: escaping always on, one style sheet, and a content policy that allows no more."""
+"""What every page shares: escaping always on, one style sheet, and a content policy that allows no more."""
 
 import base64
 import hashlib
@@ -22,6 +22,9 @@ _FILTERS = {
     "label": words.label,
     "bin_label": words.bin_label,
 }
+_POLICY = (
+    "default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+)
 _MARKDOWN = "\\`*_{}[]<>()#+-!|~$"
 
 
@@ -29,7 +32,11 @@ def environment(*packages: str) -> Environment:
     """Make the template environment: these packages' templates, then those of `pipelines.report`."""
     loaders = [PackageLoader(name) for name in (*packages, "pipelines.report")]
     made = Environment(
-        loader=ChoiceLoader(loaders), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=ChoiceLoader(loaders),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     made.filters.update(_FILTERS, markdown=markdown)
     return made
@@ -45,11 +52,9 @@ def render_page(template: str, context: dict[str, Any], *packages: str) -> str:
     """
     style = files("pipelines.report").joinpath("templates/page.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
-    # The style sheet is a file of this package.
-    return environment(*packages).get_template(template).render(
-        **context, style=Markup(style), policy=policy  # noqa: S704
-    )
+    policy = _POLICY.format(digest=digest)
+    trusted = Markup(style)  # noqa: S704  # a file of this package
+    return environment(*packages).get_template(template).render(**context, style=trusted, policy=policy)
 
 
 def markdown(text: object) -> Markup:

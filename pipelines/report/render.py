@@ -55,7 +55,9 @@ def read_report(run: Path) -> dict[str, Any]:
     try:
         report: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        raise InputError(f"{run}: no report.json; finish the run with `extraction run`, or name another folder") from None
+        raise InputError(
+            f"{run}: no report.json; finish the run with `extraction run`, or name another folder"
+        ) from None
     except ValueError:
         raise InputError(f"{file}: not JSON; make it again with `extraction run`") from None
     return report

@@ -1,13 +1,21 @@
 """What report.json holds, schema version 1: the names and types that every page and every reader relies on.
 
-`Report.model_validate(data)` is the check. Unknown names are errors, so that a misspelt count cannot vanish from a page.
+`parse_report(data)` is the check. Unknown names are errors, so that a misspelt count cannot vanish from a page.
 Where a number cannot be given, it is null and a reason stands beside it.
 """
 
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    NonNegativeInt,
+    ValidationError,
+    model_validator,
+)
 
 from extraction.errors import InputError
 
@@ -122,7 +130,7 @@ class GrowthPoint(Record):
 
 
 class CurvePoint(Record):
-    """Distinct windows expected after so many requests (and the tokens that they take), with a 95 % interval."""
+    """Distinct windows expected after so many requests and their tokens, with a 95 % interval."""
 
     generated_tokens: NonNegativeInt
     requests: NonNegativeInt
@@ -147,7 +155,7 @@ class Growth(Record):
 
 
 class DocumentCountBin(Record):
-    """Passages whose document count lies in one bin, both ends included; `documents_to` null: no upper end."""
+    """Passages whose document count lies in one bin, ends included; `documents_to` null: no upper end."""
 
     documents_from: NonNegativeInt
     documents_to: NonNegativeInt | None
@@ -156,7 +164,7 @@ class DocumentCountBin(Record):
 
 
 class ControlCounts(Record):
-    """Counts of this run at one budget, limited to what the control gives back too, or to what it does not."""
+    """Counts of this run at one budget: only what the control gives back too, or only what it does not."""
 
     budget: NonNegativeInt
     distinct_windows: NonNegativeInt
@@ -195,7 +203,7 @@ class ControlText(Record):
         documents: how many documents it has.
         matched_windows: distinct generated windows that stand in it.
         also_in_corpus: of these, those that stand in the training corpus too, such as common disclaimers.
-        only_here: of these, those that stand nowhere in the training corpus; anything above 0 is a chance match.
+        only_here: of these, those that the training corpus does not hold; any such match is by chance.
     """
 
     name: str
@@ -276,7 +284,7 @@ class Method(Record):
         identifier_types: types that were looked for; empty: none were.
         sampling: settings by name.
         engine: name and settings of what generated.
-        round_trip_share: share of corpus text whose bytes survive the tokenizer; null with `round_trip_reason`.
+        round_trip_share: share of corpus text that survives the tokenizer; null with `round_trip_reason`.
         rerun_agreement: share of repeated requests that gave the same tokens again; null: not measured.
         versions: of what ran, by package.
         stages: time and memory, in order.
@@ -332,7 +340,7 @@ def parse_report(data: Mapping[str, Any], source: str = "report.json") -> Report
         source: the file's name, for the message.
 
     Raises:
-        InputError: a field is missing, unknown or of the wrong type; the first one is named, its value is not.
+        InputError: a field is missing, unknown or of the wrong type; it is named, its value is not.
     """
     try:
         return Report.model_validate(data)

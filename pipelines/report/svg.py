@@ -1,7 +1,7 @@
 """Turns a matplotlib figure into SVG that stands inside a page under a strict content policy.
 
-Matplotlib writes inline styles, which the policy forbids; they become plain attributes. Its colours become classes, so
-that the page's style sheet decides them for light and dark. Equal figures give equal bytes.
+Matplotlib writes inline styles, which the policy forbids; they become plain attributes. Its colours become
+classes, so that the page's style sheet decides them for light and dark. Equal figures give equal bytes.
 """
 
 import io

@@ -1,8 +1,9 @@
-"""How numbers are written on a page. Every page and every check of a page uses these, so that they cannot drift apart."""
+"""How numbers are written: pages and the checks of pages use these, so that they cannot drift apart."""
 
+import math
 from collections.abc import Sequence
 
-from pipelines.report.schema import Estimate
+from pipelines.report.schema import CurvePoint, Estimate
 
 NARROW = "\u202f"  # a narrow space that does not break, before a unit
 DASH = "\u2013"
@@ -19,17 +20,19 @@ def decimal(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share (1.0 is all) in per cent with three significant figures: `1.23 %`, `0.00042 %`."""
-    if share == 0 or share == 1:
-        return f"{share * 100:.0f}{NARROW}%"
-    hundredths = share * 100
-    if 99.95 <= hundredths < 100:
-        return f"more than 99.9{NARROW}%"  # three figures would round it up to all
-    digits = 2
-    while hundredths < 10 ** (2 - digits) and digits < 12:
-        digits += 1
-    text = f"{hundredths:.{digits if hundredths < 10 else 1}f}"
-    return f"{text.rstrip('0').rstrip('.')}{NARROW}%"
+    """Write a share (1.0 is all) in per cent with three figures: `1.23 %`, `0.000420 %`; wholes as `50 %`."""
+    return f"{_hundredths(share)}{NARROW}%"
+
+
+def _hundredths(share: float) -> str:
+    value = share * 100
+    if 0 < abs(value) < 1:
+        return f"{value:.{2 - math.floor(math.log10(abs(value)))}f}"
+    if 99.95 <= value < 100:
+        return "more than 99.9"  # three figures would round it up to all
+    if abs(value - round(value)) < 1e-9:
+        return f"{value:.0f}"
+    return f"{value:.{2 if abs(value) < 9.995 else 1}f}"
 
 
 def size(value: int) -> str:
@@ -64,14 +67,15 @@ def noun(value: int, one: str, many: str | None = None) -> str:
     return f"{count(value)} {one if value == 1 else many or one + 's'}"
 
 
-def interval(estimate: Estimate, as_share: bool = False) -> str:
-    """Write the interval of an estimate: `3.1-4.0`, `at least 3.1`, or nothing."""
-    write = percent if as_share else decimal
+def interval(estimate: Estimate | CurvePoint, as_share: bool = False) -> str:
+    """Write an estimate's interval, shares in per cent if asked: `3.1-4.0`, `at least 3.1`, or nothing."""
+    write = _hundredths if as_share else decimal
+    unit = f"{NARROW}%" if as_share else ""
     if estimate.low is not None and estimate.high is not None:
-        return f"{write(estimate.low)}{DASH}{write(estimate.high)}"
+        return f"{write(estimate.low)}{DASH}{write(estimate.high)}{unit}"
     if estimate.high is not None:
-        return f"at most {write(estimate.high)}"
-    return f"at least {write(estimate.low)}" if estimate.low is not None else ""
+        return f"at most {write(estimate.high)}{unit}"
+    return f"at least {write(estimate.low)}{unit}" if estimate.low is not None else ""
 
 
 def bin_label(first: int, last: int | None) -> str:
