@@ -1,0 +1,379 @@
+"""The built-in recognisers, as data: what a candidate looks like, what vouches for it, which words stand near.
+
+Patterns are matched on folded text (`folding.fold`). Each repeats a bounded number of times, so that its cost is
+linear in the text whatever the text is. A checksum alone is weak evidence: of random digits of the right number 9 %
+pass as an NHS number, 10 % pass Luhn's check, 89 % look like a US social security number. Those count only beside
+a context word.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from extraction.identifiers.dates import MONTH
+from extraction.identifiers.settings import IdentifierSettings
+
+ContextRule = Literal["always", "unless_valid", "never"]
+
+
+@dataclass(frozen=True)
+class Recogniser:
+    """One rule.
+
+    Attributes:
+        name: unique; kept with each finding.
+        type: what it finds.
+        pattern: the value's form, without its surroundings.
+        normalise: a key of `normalise.NORMALISERS`.
+        validator: a name for `validators.validator_named`.
+        context: words of which one must stand nearby; whether it must, `context_rule` says.
+        context_rule: `always`; `unless_valid`: only a value that is not vouched for needs one; `never`.
+        blockers: words that void the context where they stand nearer to the value than it does, and void a value
+            that needs none.
+        bounds: `number`: neither a word, a decimal nor a further `-` group goes on at its ends; `word`: no word
+            does; `none`.
+        trigger: a character that the text must hold, `0` for any digit; empty for none. For speed alone.
+        may_end_early: whether the last groups of digits may belong to something else and are given up where that
+            helps.
+        ignore_case: whether letters match in both cases.
+        linear: matched by RE2 because the pattern is a user's.
+    """
+
+    name: str
+    type: str
+    pattern: str
+    normalise: str
+    validator: str
+    context: tuple[str, ...] = ()
+    context_rule: ContextRule = "always"
+    blockers: tuple[str, ...] = ()
+    bounds: Literal["number", "word", "none"] = "number"
+    trigger: str = "0"
+    may_end_early: bool = False
+    ignore_case: bool = True
+    linear: bool = False
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(","))
+
+
+CARD_WORDS = _words(
+    """
+    card, cards, visa, mastercard, amex, american express, discover, diners, diners club, jcb, maestro,
+    unionpay, rupay, credit, debit, pan, cc, cardnumber, card number, creditcard, card no, cardholder,
+    payment, pay, pays, paid, paying, charge, charged, refund, refunded, karte, kreditkarte, carte,
+    tarjeta, carta
+    """
+)
+PHONE_WORDS = _words(
+    """
+    phone, phones, phoned, telephone, telephones, tel, mobile, mobiles, mob, cell, cellphone, call,
+    calls, called, calling, caller, callback, ring, rings, rang, ringing, dial, dialled, dialed, text,
+    texted, sms, fax, whatsapp, signal, contact, reach, reached, hotline, helpline, landline, voicemail,
+    pager, bleep, phonenumber, phone number, phoneno, mobilenumber, mobileno, telefon, telefono,
+    telephon, handy, mobil, movil, portable, numero, telno, telnr, contactnumber, homephone, workphone,
+    cellnumber, faxnumber, daytime, evening
+    """
+)
+ACCOUNT_WORDS = _words(
+    """
+    account, accounts, acct, accts, acc, a/c, accountnumber, accountno, acctno, acctnum, accountid,
+    bankaccount, konto, kontonummer, compte, cuenta, conto
+    """
+)
+SORT_WORDS = _words("sort code, sort codes, sortcode, sortcodes, s/c, sort, bank code")
+NHS_WORDS = _words(
+    """
+    nhs, nhsnumber, nhsno, nhs number, patient number, patient no, patient id, chi number, chi
+    """
+)
+SSN_WORDS = _words(
+    """
+    ssn, ssns, ss, social security, social security number, socialsecurity, soc sec, social, taxpayer,
+    tin, itin
+    """
+)
+BIRTH_WORDS = _words(
+    """
+    date of birth, dob, d.o.b, d o b, born, birth, birthday, birthdate, birth date, dateofbirth,
+    geboren, geburtsdatum, nacimiento, naissance, nascita
+    """
+)
+IP_WORDS = _words(
+    """
+    ip, ips, host, hosts, hostname, address, server, servers, ping, client, gateway, dns, subnet, router
+    """
+)
+ADDRESS_WORDS = _words(
+    """
+    address, addresses, lives, live, living, resides, street, postcode, zip, delivery, ship to, home
+    """
+)
+
+NOT_AN_ACCOUNT = _words(
+    """
+    order, orders, invoice, invoices, ticket, tickets, case, reference, ref, tracking, parcel, shipment,
+    isbn, issn, version, build, part, parts, serial, sku, model, units, balance, amount, total,
+    timestamp, epoch, logged, event, time, at, since, until, sold, sort code, phone, tel, telephone,
+    mobile, nhs, ssn, ip, port, pid, page, pages, row, rows, line, lines, commit, revision, ean, upc
+    """
+)
+NOT_A_PHONE = _words(
+    """
+    order, orders, invoice, ticket, reference, ref, tracking, parcel, isbn, issn, version, part, serial,
+    sku, timestamp, epoch, logged, units, sold, iban, account, acct, nhs, ssn, sort code, card, ean,
+    upc, commit, invoice number, order number
+    """
+)
+NOT_AN_SSN = _words(
+    """
+    order, orders, invoice, ticket, reference, ref, tracking, isbn, part, serial, sku, phone, tel,
+    timestamp, zip
+    """
+)
+NOT_A_BIRTH = _words(
+    """
+    admitted, admission, discharged, discharge, died, death, dated, issued, issue, expires, expiry,
+    expired, appointment, meeting, seen, reviewed, visit, visited, due, signed, opened, closed, updated,
+    created, joined, started, hired, since, until, edd
+    """
+)
+A_VERSION = _words(
+    """
+    version, versions, ver, v, release, releases, released, build, builds, firmware, upgrade, upgraded,
+    update, updated, patch, patched, revision, rev, section, sections, clause, chapter, paragraph, oid,
+    driver, kernel, tag
+    """
+)
+
+_LOCAL = r"[\w.!#$%'*+^`{|}~-]"
+_HOST = r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}(?:xn--[\w-]{1,58}[^\W_]|[^\W\d_]{2,63})(?!\w)"
+_UK_POSTCODE = r"[A-Z]{1,2}[0-9][A-Z0-9]? ?[0-9][A-Z]{2}"
+_PLACE_WORD = r"[A-Z][\w'.-]{1,30}"
+_STREET = (
+    r"(?:Street|St|Road|Rd|Avenue|Ave|Lane|Ln|Drive|Dr|Close|Court|Ct|Crescent|Cres|Place|Pl|Square|Sq|Terrace|Way|Gardens"
+    r"|Grove|Hill|Boulevard|Blvd|Parkway|Pkwy|Circle|Highway|Hwy|Row|Mews|Walk|Green|Park)\b\.?"
+)
+_TAIL = r"[0-9A-Za-z_-]"
+
+_SECRETS = (
+    r"(?:A3T[A-Z0-9]|AKIA|ASIA|AROA|AIDA|AGPA|ANPA|ANVA|ABIA|ACCA)[A-Z0-9]{16}",  # Amazon Web Services
+    r"gh[pousr]_[0-9A-Za-z]{36,255}",  # GitHub
+    r"github_pat_[0-9A-Za-z_]{22,255}",
+    r"glpat-[0-9A-Za-z_-]{20,64}",  # GitLab
+    r"xox[abeoprs]-[0-9A-Za-z-]{10,250}",  # Slack
+    r"(?:sk|rk|pk)_(?:live|test)_[0-9A-Za-z]{16,250}",  # Stripe
+    r"AIza[0-9A-Za-z_-]{35}",  # Google
+    r"ya29\.[0-9A-Za-z_-]{20,250}",
+    r"sk-ant-[0-9A-Za-z_-]{20,250}",  # Anthropic
+    r"sk-(?:proj-)?[0-9A-Za-z_-]{20,250}",  # OpenAI
+    r"hf_[0-9A-Za-z]{30,64}",  # Hugging Face
+    r"npm_[0-9A-Za-z]{36}",
+    r"pypi-[0-9A-Za-z_-]{50,250}",
+    r"SG\.[0-9A-Za-z_-]{16,64}\.[0-9A-Za-z_-]{16,64}",  # SendGrid
+    r"key-[0-9a-f]{32}",  # Mailgun
+    r"do[opr]_v1_[0-9a-f]{64}",  # DigitalOcean
+    r"shp(?:at|ca|pa|ss)_[0-9A-Fa-f]{32}",  # Shopify
+    r"[MN][0-9A-Za-z]{23,25}\.[0-9A-Za-z_-]{6}\.[0-9A-Za-z_-]{27,38}",  # Discord
+    r"[0-9]{8,10}:AA[0-9A-Za-z_-]{33}",  # Telegram
+    r"eyJ[0-9A-Za-z_-]{10,2000}\.eyJ[0-9A-Za-z_-]{10,2000}\.[0-9A-Za-z_-]{10,1000}",  # JSON web token
+    r"-----BEGIN (?:[A-Z]{2,10} ){0,2}PRIVATE KEY-----",
+)
+
+_BUILT_IN = (
+    Recogniser(
+        "email",
+        "EMAIL",
+        rf"\w{_LOCAL}{{0,63}}@{_HOST}",
+        "email",
+        "fixed_format",
+        context_rule="never",
+        bounds="none",
+        trigger="@",
+    ),
+    # A number set in a card's groups speaks for itself; sixteen digits in a row do not.
+    Recogniser(
+        "card-grouped",
+        "CREDIT_CARD",
+        r"(?:[2-68][0-9]{3}(?P<a>[ .-])[0-9]{4}(?:(?P=a)[0-9]{4}){2}(?:(?P=a)[0-9]{3})?"
+        r"|3[0-9]{3}(?P<b>[ .-])[0-9]{6}(?P=b)[0-9]{4,5}"
+        r"|3[0-9]{3}(?P<c>[ .-])[0-9]{4}(?P=c)[0-9]{4}(?P=c)[0-9]{2,4}"
+        r"|[56][0-9]{3}(?P<d>[ .-])[0-9]{4}(?P=d)[0-9]{5})",
+        "digits",
+        "card",
+        context=CARD_WORDS,
+        context_rule="unless_valid",
+    ),
+    Recogniser(
+        "card-plain", "CREDIT_CARD", r"[2-68][0-9]{11,18}", "digits", "card", CARD_WORDS, blockers=NOT_AN_SSN
+    ),
+    Recogniser(
+        "phone-international",
+        "PHONE",
+        r"\+[0-9](?:[ ./-]?\(?[0-9]\)?){6,16}",
+        "phone",
+        "phone",
+        context=PHONE_WORDS,
+        context_rule="unless_valid",
+        may_end_early=True,
+        trigger="+",
+    ),
+    Recogniser(
+        "phone-area-code",
+        "PHONE",
+        r"\([0-9]{2,5}\) ?[0-9](?:[ ./-]?[0-9]){5,8}",
+        "phone",
+        "phone",
+        context=PHONE_WORDS,
+        context_rule="unless_valid",
+        may_end_early=True,
+        trigger="(",
+    ),
+    Recogniser(
+        "phone-national",
+        "PHONE",
+        r"\(?[0-9](?:\)?[ ./-]?\(?[0-9]){6,16}",
+        "phone",
+        "phone",
+        context=PHONE_WORDS,
+        blockers=NOT_A_PHONE,
+        may_end_early=True,
+    ),
+    Recogniser(
+        "nhs-number",
+        "NHS_NUMBER",
+        r"[0-9]{3}(?P<a>[ -]?)[0-9]{3}(?P=a)[0-9]{4}",
+        "digits",
+        "gb.nhs",
+        context=NHS_WORDS,
+        blockers=NOT_AN_SSN,
+    ),
+    Recogniser(
+        "us-ssn",
+        "US_SSN",
+        r"[0-9]{3}(?P<a>[ -]?)[0-9]{2}(?P=a)[0-9]{4}",
+        "digits",
+        "us.ssn",
+        context=SSN_WORDS,
+        blockers=NOT_AN_SSN,
+    ),
+    Recogniser(
+        "sort-code",
+        "SORT_CODE",
+        r"[0-9]{2}(?P<a>[ -]?)[0-9]{2}(?P=a)[0-9]{2}",
+        "digits",
+        "plausible",
+        context=SORT_WORDS,
+        blockers=NOT_AN_SSN,
+    ),
+    Recogniser(
+        "account-number",
+        "ACCOUNT_NUMBER",
+        r"(?:[0-9]{4}(?P<a>[ -])[0-9]{4}(?:(?P=a)[0-9]{4}){0,3}"
+        r"|[0-9]{3}(?P<b>[ -])[0-9]{3}(?:(?P=b)[0-9]{3}){0,3}"
+        r"|[0-9]{2}(?P<c>[ -])[0-9]{2}(?:(?P=c)[0-9]{2}){1,6}|[0-9]{2,9}(?:-[0-9]{2,9}){1,3}|[0-9]{6,17})",
+        "digits",
+        "plausible",
+        context=ACCOUNT_WORDS,
+        blockers=NOT_AN_ACCOUNT,
+    ),
+    Recogniser(
+        "date-of-birth",
+        "DATE_OF_BIRTH",
+        rf"(?:[0-9]{{1,2}}(?:st|nd|rd|th)?[ ./-]{{0,2}}(?:of )?{MONTH}[ .,/-]{{0,2}}(?:[0-9]{{4}}|[0-9]{{2}})"
+        rf"|{MONTH}[ .]{{0,2}}[0-9]{{1,2}}(?:st|nd|rd|th)?[ ,]{{1,2}}[0-9]{{4}}"
+        r"|[0-9]{1,2}(?P<a>[ ./-])[0-9]{1,2}(?P=a)(?:[0-9]{4}|[0-9]{2})"
+        r"|[0-9]{4}(?P<b>[ ./-])[0-9]{1,2}(?P=b)[0-9]{1,2}|[0-9]{8})",
+        "date",
+        "fixed_format",
+        context=BIRTH_WORDS,
+        blockers=NOT_A_BIRTH,
+    ),
+    Recogniser(
+        "ipv4",
+        "IP_ADDRESS",
+        r"(?<![0-9]\.)(?<![A-Za-z_][/-])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?!\.[0-9])(?!-[A-Za-z])",
+        "ip",
+        "fixed_format",
+        context=IP_WORDS,
+        context_rule="unless_valid",
+        blockers=A_VERSION,
+        bounds="word",
+        trigger=".",
+    ),
+    Recogniser(
+        "ipv6",
+        "IP_ADDRESS",
+        r"(?<![:.])(?:[0-9A-Fa-f]{0,4}:){2,7}(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{0,4})(?![:.]?\w|::)",
+        "ip",
+        "fixed_format",
+        context=IP_WORDS,
+        context_rule="unless_valid",
+        bounds="word",
+        trigger=":",
+    ),
+    Recogniser(
+        "address",
+        "POSTAL_ADDRESS",
+        rf"[0-9]{{1,5}}[A-Za-z]?,? (?:[A-Z][\w'.-]{{0,30}} ){{1,4}}{_STREET}"
+        rf"(?:,\s?{_PLACE_WORD}(?: {_PLACE_WORD}){{0,2}}){{0,3}}"
+        rf"(?:,?\s(?:{_UK_POSTCODE}|[A-Z]{{2}} [0-9]{{5}}(?:-[0-9]{{4}})?))?",
+        "address",
+        "plausible",
+        context=ADDRESS_WORDS,
+        context_rule="never",
+        bounds="word",
+        ignore_case=False,
+    ),
+    Recogniser(
+        "secret",
+        "SECRET",
+        "(?:" + "|".join(_SECRETS) + rf")(?!{_TAIL})",
+        "text",
+        "fixed_format",
+        context_rule="never",
+        bounds="word",
+        trigger="",
+        ignore_case=False,
+    ),
+)
+
+
+def _iban() -> Recogniser:
+    """Build the IBAN pattern from python-stdnum's registry: each country's number has one length."""
+    from stdnum import numdb
+
+    countries: dict[int, list[str]] = defaultdict(list)
+    for _, country, _, properties, _ in numdb.get("iban").prefixes:
+        countries[sum(map(int, re.findall("[0-9]+", properties["bban"])))].append(country)
+    forms = [
+        rf"(?:{'|'.join(sorted(names))})(?:[ -]?[0-9]){{2}}(?:[ -]?[0-9A-Z]){{{length}}}"
+        for length, names in sorted(countries.items())
+    ]
+    return Recogniser(
+        "iban", "IBAN", f"(?:{'|'.join(forms)})", "upper", "iban", context_rule="never", bounds="number"
+    )
+
+
+def recognisers_for(settings: IdentifierSettings) -> Sequence[Recogniser]:
+    """List the rules that `settings` asks for, in order of preference: the user's own formats first."""
+    built_in = [rule for rule in (*_BUILT_IN[:2], _iban(), *_BUILT_IN[2:]) if rule.type in settings.types]
+    own = [
+        Recogniser(
+            name=f"{rule.name}:{number}",
+            type=rule.name,
+            pattern=rule.pattern,
+            normalise=rule.normalise,
+            validator=rule.validator or "plausible",
+            context=rule.context,
+            context_rule="always" if rule.context else "never",
+            bounds="word",
+            trigger="",
+            linear=True,
+        )
+        for number, rule in enumerate(settings.recognisers)
+    ]
+    return [*own, *built_in]
