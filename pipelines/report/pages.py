@@ -15,6 +15,8 @@ _FILTERS = {
     "count": words.count,
     "decimal": words.decimal,
     "percent": words.percent,
+    "points": words.points,
+    "signed": words.signed,
     "size": words.size,
     "duration": words.duration,
     "interval": words.interval,

@@ -1,6 +1,6 @@
 """What report.json holds, schema version 1: the names and types that every page and every reader relies on.
 
-`parse_report(data)` is the check. Unknown names are errors, so that a misspelt count cannot vanish from a page.
+`parse_report` is the check. Unknown names are errors, so that a misspelt count cannot vanish from a page.
 Where a number cannot be given, it is null and a reason stands beside it.
 """
 

@@ -24,6 +24,17 @@ def percent(share: float) -> str:
     return f"{_hundredths(share)}{NARROW}%"
 
 
+def points(difference: float, unit: bool = True) -> str:
+    """Write a difference of shares in percentage points, with its sign: `+1.23 points`."""
+    sign = "+" if difference > 0 else "\u2212" if difference < 0 else ""
+    return f"{sign}{_hundredths(abs(difference))}{' points' if unit else ''}"
+
+
+def signed(value: int) -> str:
+    """Write a difference of counts with its sign: `+3`, a true minus sign, `0`."""
+    return f"+{value:,}" if value > 0 else f"{value:,}".replace("-", "\u2212")
+
+
 def _hundredths(share: float) -> str:
     value = share * 100
     if 0 < abs(value) < 1:

@@ -1,0 +1,82 @@
+"""A comparison in words: what is new, what cannot be said."""
+
+from collections.abc import Iterator
+
+from pipelines.compare.schema import Comparison, PassageComparison
+from pipelines.report.words import count, listing, noun
+
+
+def headline(comparison: Comparison) -> tuple[str, str, str]:
+    """The comparison's level (as in a report's verdict), its kicker and its heading."""
+    if incomplete_runs(comparison):
+        return "incomplete", "Incomplete run", "A run is incomplete, so the comparison is not a result."
+    new = [p for p in comparison.passages if p.private.new]
+    if new:
+        names = listing([p.letter for p in new])
+        verb = "gives" if len(new) == 1 else "give"
+        return "private", "New private text", f"{names} {verb} back private text that A did not."
+    if any(p.shared.new for p in comparison.passages):
+        return (
+            "shared",
+            "No new private text found",
+            "Only shared text is new; no new private text was found.",
+        )
+    return "nothing", "Nothing new found", "Nothing was found that A did not give back, at this effort."
+
+
+def sentences(comparison: Comparison) -> list[str]:
+    """What supports the heading, a sentence or two for each run after the first."""
+    said = []
+    if comparison.different_settings:
+        names = listing([item.name for item in comparison.different_settings])
+        said.append(
+            f"These runs were measured differently ({names}), so their counts do not compare directly."
+        )
+    if incomplete_runs(comparison):
+        said.append(
+            f"Incomplete: {listing(incomplete_runs(comparison))}. What is new or gone may come from that."
+        )
+    for passages in comparison.passages:
+        said.append(_passages(passages))
+    return [*said, *_curves(comparison)]
+
+
+def incomplete_runs(comparison: Comparison) -> list[str]:
+    """Letters of the runs that are not complete."""
+    return [run.letter for run in comparison.runs if run.status == "incomplete"]
+
+
+def build_limitations(comparison: Comparison) -> list[str]:
+    """Say what the comparison cannot show."""
+    return [
+        "All counts are lower bounds set by effort, prompts, settings, corpus and match rule; text that is new "
+        "or gone may have come out or stayed away by chance.",
+        "Two passages count as the same if they share a run of text as long as a window "
+        f"({count(comparison.min_tokens)} tokens); a passage is compared by its longest part.",
+        "Intervals take the runs to be independent. Differences of counts have none, as one passage may come "
+        "out in both runs.",
+        *_not_reached(comparison),
+    ]
+
+
+def _passages(passages: PassageComparison) -> str:
+    private = passages.private
+    return (
+        f"{passages.letter} gave back {noun(private.new, 'private passage')} that A did not, and "
+        f"{count(private.common)} that A gave back too; {count(private.gone)} of A's did not come out again. "
+        f"Shared passages: {count(passages.shared.new)} new, {count(passages.shared.common)} in common."
+    )
+
+
+def _curves(comparison: Comparison) -> Iterator[str]:
+    for item in comparison.crossings:
+        if item.generated_tokens:
+            places = listing([count(at) for at in item.generated_tokens])
+            yield f"The growth curves of A and {item.letter} cross at about {places} generated tokens."
+
+
+def _not_reached(comparison: Comparison) -> Iterator[str]:
+    for budget in comparison.budgets:
+        short = [run.letter for run in budget.runs if not run.reached]
+        if short:
+            yield f"The budget of {count(budget.budget)} tokens was not reached by {listing(short)}."
