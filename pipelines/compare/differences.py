@@ -25,8 +25,8 @@ def share_difference(first: BudgetCounts, other: BudgetCounts) -> Estimate:
     """Subtract extracted shares, with an interval made from the two intervals.
 
     The method of variance estimates recovery (Zou and Donner, Statistics in Medicine 27, 2008): the distance
-    from the difference to each limit is the root of the summed squares of the distances that move it that way.
-    The runs are taken to be independent.
+    from the difference to each limit is the root of the summed squares of the distances that move it that
+    way. The runs are taken to be independent.
     """
     if first.extracted_share is None or other.extracted_share is None:
         return Estimate(estimate=None, reason="a run generated nothing")

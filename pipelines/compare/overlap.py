@@ -2,7 +2,7 @@
 
 Two passages are one if they would have been one passage in a single run: they share a run of text as long as
 a window. A window is counted in tokens, and tokenizers differ; so its length in bytes is taken from each
-passage's own bytes per token, the larger of the two deciding. Shorter phrases that both hold make nothing common.
+passage's own bytes per token, the larger of the two deciding. Shorter phrases that both hold do not count.
 """
 
 from collections import defaultdict

@@ -49,8 +49,8 @@ def incomplete_runs(comparison: Comparison) -> list[str]:
 def build_limitations(comparison: Comparison) -> list[str]:
     """Say what the comparison cannot show."""
     return [
-        "All counts are lower bounds set by effort, prompts, settings, corpus and match rule; text that is new "
-        "or gone may have come out or stayed away by chance.",
+        "All counts are lower bounds set by effort, prompts, settings, corpus and match rule; text that is "
+        "new or gone may have come out or stayed away by chance.",
         "Two passages count as the same if they share a run of text as long as a window "
         f"({count(comparison.min_tokens)} tokens); a passage is compared by its longest part.",
         "Intervals take the runs to be independent. Differences of counts have none, as one passage may come "
