@@ -116,7 +116,9 @@ def load_model(settings: ModelSettings, device: str = "cpu") -> Any:
     """
     path = model_path(settings)
     from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()  # workers share the terminal with the run's own bar
     folder, gguf_file = _split(path)
     try:
         model, info = AutoModelForCausalLM.from_pretrained(
