@@ -1,0 +1,44 @@
+"""The numbers that every part of the index agrees on: marks between documents, seed length, gap between seeds."""
+
+from dataclasses import dataclass
+
+FORMAT = "extraction-index"
+VERSION = 1
+
+# UTF-8 never holds these two bytes. DOCUMENT_MARK stands before and after every document of a segment's text, and
+# QUERY_MARK around every text that is looked up, so that no comparison can cross a border and none needs a bound.
+DOCUMENT_MARK = 0xFF
+QUERY_MARK = 0xFE
+PAD = 64
+
+SMALLEST_MINIMUM = 16
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How seeds are laid out for a given shortest match.
+
+    Attributes:
+        min_bytes: the shortest match that is promised to be found.
+        words: length of a seed in words of eight bytes.
+    """
+
+    min_bytes: int
+    words: int
+
+    @property
+    def seed_bytes(self) -> int:
+        """Length of a seed in bytes."""
+        return 8 * self.words
+
+    @property
+    def gap(self) -> int:
+        """The largest distance between neighbouring seeds; also the length of left context that seeds are grouped by."""
+        return self.min_bytes - self.seed_bytes + 1
+
+
+def layout_for(min_bytes: int) -> Layout:
+    """Choose the seed length for a shortest match: about two thirds of it, whole words, 32 bytes at most."""
+    if min_bytes < SMALLEST_MINIMUM:
+        raise ValueError(f"min_bytes must be at least {SMALLEST_MINIMUM}, not {min_bytes}")
+    return Layout(min_bytes, min(4, max(1, min_bytes * 2 // 3 // 8)))

@@ -1,0 +1,62 @@
+"""Counts many windows of one text from the occurrences of its pieces. Knows one segment at a time."""
+
+import numpy as np
+import numpy.typing as npt
+
+from index.corpus import grow
+from index.query import QueryBuffer
+from index.search import find_alignments
+from index.segment import Segment
+
+Int64 = npt.NDArray[np.int64]
+
+
+def count_in_segment(segment: Segment, buffer: QueryBuffer, starts: Int64, ends: Int64) -> tuple[Int64, Int64]:
+    """Documents and places that hold each window, windows ascending in starts and ends, offsets within the text.
+
+    Returns:
+        Two int64[n] arrays.
+    """
+    first, last = int(buffer.firsts[0]), int(buffer.lasts[0])
+    least = int((ends - starts).min())
+    where, begins, stops = grow(
+        lambda *out: find_alignments(segment.tables, buffer.data, first, last, least, *out), 3
+    )
+    # An alignment covers the windows from the first that starts in it to the last that ends in it.
+    low = np.searchsorted(starts, begins - first, side="left")
+    high = np.searchsorted(ends, stops - first, side="right")
+    keep = low < high
+    where, begins, low, high = where[keep], begins[keep], low[keep], high[keep]
+    order = np.lexsort((begins, where))
+    repeats = (np.diff(where[order]) == 0) & (np.diff(begins[order]) == 0)
+    once = order[np.concatenate([np.ones(min(1, order.size), dtype=np.bool_), ~repeats])]
+    where, low, high = where[once], low[once], high[once]
+    documents = np.searchsorted(segment.starts, where, side="right") - 1
+    copies = np.diff(segment.copies)[documents] if where.size else np.zeros(0, dtype=np.int64)
+    places = _covered(low, high, copies, starts.size)
+    return _covered(*_disjoint(documents, low, high, copies, starts.size), starts.size), places
+
+
+def _disjoint(
+    documents: Int64, low: Int64, high: Int64, copies: Int64, size: int
+) -> tuple[Int64, Int64, Int64]:
+    """Cut each document's runs of windows so that none overlap: a document counts once for a window."""
+    order = np.lexsort((low, documents))
+    documents, low, high, copies = documents[order], low[order], high[order], copies[order]
+    if not documents.size:
+        return low, high, copies
+    # Runs of one document after the other on one line, so that one running maximum serves them all.
+    rank = np.cumsum(np.append(0, np.diff(documents) != 0)) * (size + 1)
+    reach = np.maximum.accumulate(rank + high)
+    low = low.copy()
+    low[1:] = np.maximum(low[1:], reach[:-1] - rank[1:])
+    keep = low < high
+    return low[keep], high[keep], copies[keep]
+
+
+def _covered(low: Int64, high: Int64, weights: Int64, size: int) -> Int64:
+    """Sum the weights of the half-open runs `low..high` that cover each of `size` places."""
+    steps = np.zeros(size + 1, dtype=np.int64)
+    np.add.at(steps, low, weights)
+    np.subtract.at(steps, high, weights)
+    return np.cumsum(steps)[:size]

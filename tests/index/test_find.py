@@ -1,0 +1,61 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from index import Index, SourceError
+from tests.index.corpora import corpus, splices
+from tests.index.oracle import counts, maximal_ranges
+
+CASE_FILE = Path(__file__).parents[1] / "data" / "spans.jsonl"
+CASES = [json.loads(line) for line in CASE_FILE.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("parts", [1, 7])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_case_file_against_brute_force(case: dict[str, Any], parts: int, make_index: Callable[..., Index]) -> None:
+    index = make_index(case["documents"], case["min_bytes"], parts)
+    documents = [text.encode() for text in case["documents"]]
+    texts = [text.encode() for text in case["generations"]]
+    for text, ranges in zip(texts, index.find(texts), strict=True):
+        assert [(r.start, r.end) for r in ranges] == maximal_ranges(documents, text, case["min_bytes"])
+        found = index.count([text[r.start : r.end] for r in ranges])
+        expected = [counts(documents, text[r.start : r.end]) for r in ranges]
+        assert list(zip(found.documents, found.occurrences, strict=True)) == expected
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_corpus_against_brute_force(data: st.DataObject, make_index: Callable[..., Index]) -> None:
+    texts = data.draw(corpus())
+    least = data.draw(st.sampled_from([16, 24, 50, 64]))
+    index = make_index(texts, least, data.draw(st.sampled_from([1, 1, 2, 7])))
+    documents = [text.encode() for text in texts]
+    queries = data.draw(splices(texts))
+    for query, ranges in zip(queries, index.find(queries), strict=True):
+        assert [(r.start, r.end) for r in ranges] == maximal_ranges(documents, query, least)
+    for query in queries:
+        _check_counts(index, documents, query, least, data.draw(st.integers(least, least + 40)))
+
+
+def _check_counts(index: Index, documents: list[bytes], query: bytes, least: int, length: int) -> None:
+    starts = np.arange(max(0, len(query) - length + 1))
+    windows = [query[s : s + length] for s in starts]
+    expected = [counts(documents, window) for window in windows]
+    counted = index.count(windows)
+    assert list(zip(counted.documents, counted.occurrences, strict=True)) == expected
+    slid = index.count_windows(query, starts, starts + length)
+    assert list(zip(slid.documents, slid.occurrences, strict=True)) == expected
+
+
+def test_less_than_the_index_was_built_for_is_refused(make_index: Callable[..., Index]) -> None:
+    index = make_index(["a document of some length, long enough to hold one seed at the least"])
+    with pytest.raises(SourceError, match="built for matches of 50 bytes"):
+        index.find([b"text"], min_bytes=40)
+    with pytest.raises(ValueError, match="at least 50 bytes"):
+        index.count([b"short"])
