@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WIDE, NARROW = (9.6, 3.7), (5.0, 3.5)  # inches: of a row on a desk, of each panel on a telephone
+_LONGEST = 28  # characters of a name in a key; a longer one would push the axes aside
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 2)), (0, (8, 2, 2, 2)))
 
 
@@ -48,7 +49,8 @@ def draw_line(
     """Draw one observed growth curve from the origin on, in the colour of a role of `COLOURS`."""
     x = [0, *(p.generated_tokens for p in points)]
     y = [0, *(getattr(p, field) for p in points)]
-    axes.plot(x, y, color=COLOURS[role], linestyle=dashes, linewidth=2, label=label, clip_on=False)
+    shown = label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}\u2026"
+    axes.plot(x, y, color=COLOURS[role], linestyle=dashes, linewidth=2, label=shown, clip_on=False)
 
 
 def finish_growth(axes: "Axes", counted: str) -> None:

@@ -1,0 +1,232 @@
+import json
+import math
+import random
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer import Typer
+from typer.testing import CliRunner
+
+from extraction.errors import InputError
+from pipelines.commands.compare import compare as compare_command
+from pipelines.compare import compare_runs
+from pipelines.compare.differences import crossing, share_difference
+from pipelines.compare.overlap import Passage, in_common, make_passage
+from pipelines.report.schema import BudgetCounts, GrowthPoint
+from tests.pipelines import report_cases
+from tests.pipelines.page_reading import Page, unexplained
+
+TEXTS = [" ".join(random.Random(seed).choices("alpha bravo charlie delta echo fox golf".split(), k=60)) for seed in range(9)]
+
+
+def passages(name, kinds):
+    """Passages named by their text's number, so that equal numbers are equal texts."""
+    return [(f"{name}{number}", kind, TEXTS[number], 60) for number, kind in kinds]
+
+
+@pytest.fixture
+def two_runs(tmp_path):
+    first = report_cases.write_run(
+        tmp_path / "first", report_cases.report(), passages("a", [(0, "private"), (1, "private"), (2, "shared")])
+    )
+    second_report = report_cases.report()
+    second_report["budgets"][-1]["private_passages"] = 31
+    second = report_cases.write_run(
+        tmp_path / "second",
+        second_report,
+        passages("b", [(1, "private"), (3, "private"), (4, "private"), (2, "shared"), (5, "shared"), (6, "low_entropy")]),
+    )
+    return first, second
+
+
+def compared(runs, out, **options):
+    paths = compare_runs(runs, out, **options)
+    return json.loads(paths[0].read_text()), paths[1].read_text()
+
+
+def test_common_new_and_gone_passages_are_counted_by_kind(two_runs, tmp_path):
+    data, html = compared(two_runs, tmp_path / "out")
+    (passage,) = data["passages"]
+    assert passage["private"] == {"common": 1, "new": 2, "gone": 1}
+    assert passage["shared"] == {"common": 1, "new": 1, "gone": 0}
+    assert passage["new_private_passage_ids"] == ["b3", "b4"]
+    assert "B gives back private text that A did not." in Page(html).text
+
+
+def test_counts_of_the_same_budget_stand_side_by_side(two_runs, tmp_path):
+    data, html = compared(two_runs, tmp_path / "out")
+    assert [budget["budget"] for budget in data["budgets"]] == [50_000, 100_000, 200_000]
+    last = data["budgets"][-1]
+    assert [run["private_passages"] for run in last["runs"]] == [29, 31]
+    assert last["differences"][0]["private_passages"] == 2
+    assert unexplained(html, data) == set()
+
+
+def test_no_text_is_written(two_runs, tmp_path):
+    for path in compare_runs(two_runs, tmp_path / "out"):
+        written = path.read_text()
+        assert path.stat().st_mode & 0o077 == 0
+        assert not [word for text in TEXTS for word in (text[:20], text[-20:]) if word in written]
+
+
+def differing(field):
+    report = report_cases.report()
+    method = report["method"]
+    if field == "corpus":
+        method["corpus"]["fingerprint"] = "another"
+    elif field == "sampling.top_k":
+        method["sampling"]["top_k"]["value"] = 50
+    elif field == "prompts":
+        method["prompts_fingerprint"] = "another"
+    elif field == "low_entropy_rule":
+        method["low_entropy_rule"] = {"min_token_entropy": 1.0}
+    else:
+        method[field] = method[field] + 1
+    return report
+
+
+@pytest.mark.parametrize(
+    "field", ["corpus", "min_tokens", "private_documents", "low_entropy_rule", "prompts", "sampling.top_k"]
+)
+def test_runs_measured_differently_are_refused_unless_told(field, tmp_path):
+    runs = [
+        report_cases.write_run(tmp_path / "a", report_cases.report(), []),
+        report_cases.write_run(tmp_path / "b", differing(field), []),
+    ]
+    with pytest.raises(InputError, match=re.escape(f"another `{field}`")) as raised:
+        compare_runs(runs, tmp_path / "out")
+    assert "\n" not in str(raised.value) and "--allow-differences" in str(raised.value)
+    assert not (tmp_path / "out").exists()
+    data, html = compared(runs, tmp_path / "out", allow_differences=True)
+    assert [item["name"] for item in data["different_settings"]] == [field]
+    text = Page(html).text
+    assert "Measured differently" in text and f"measured differently ({field})" in text
+
+
+def test_where_a_setting_came_from_may_differ(tmp_path):
+    report = report_cases.report()
+    report["method"]["sampling"]["top_k"]["origin"] = "generation_config.json"
+    runs = [
+        report_cases.write_run(tmp_path / "a", report_cases.report(), []),
+        report_cases.write_run(tmp_path / "b", report, []),
+    ]
+    assert compared(runs, tmp_path / "out")[0]["different_settings"] == []
+
+
+def test_an_incomplete_run_makes_no_result(tmp_path):
+    runs = [
+        report_cases.write_run(tmp_path / "a", report_cases.report(), passages("a", [(0, "private")])),
+        report_cases.write_run(tmp_path / "b", report_cases.incomplete(report_cases.report()), []),
+    ]
+    assert "A run is incomplete, so the comparison is not a result." in Page(compared(runs, tmp_path / "out")[1]).text
+
+
+def test_the_same_run_twice_and_a_folder_that_is_no_run_are_refused(two_runs, tmp_path):
+    first, second = two_runs
+    with pytest.raises(InputError, match="the same run"):
+        compare_runs([first, first], tmp_path / "out")
+    with pytest.raises(InputError, match="two to nine"):
+        compare_runs([first], tmp_path / "out")
+    with pytest.raises(InputError, match="no run.json"):
+        compare_runs([first, tmp_path / "missing"], tmp_path / "out")
+    (second / "passages.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match="passages.parquet: cannot be read"):
+        compare_runs([first, second], tmp_path / "out")
+
+
+def test_runs_without_a_common_budget_are_refused(tmp_path):
+    other = report_cases.report()
+    other["budgets"] = other["budgets"][:1]
+    other["budgets"][0]["budget"] = 7
+    runs = [
+        report_cases.write_run(tmp_path / "a", report_cases.report(), []),
+        report_cases.write_run(tmp_path / "b", other, []),
+    ]
+    with pytest.raises(InputError, match="no budget in common"):
+        compare_runs(runs, tmp_path / "out")
+
+
+def test_three_runs_are_each_compared_with_the_first(two_runs, tmp_path):
+    third = report_cases.write_run(tmp_path / "third", report_cases.report(), passages("c", [(0, "private")]))
+    data, html = compared([*two_runs, third], tmp_path / "out")
+    assert [(p["letter"], p["private"]["common"]) for p in data["passages"]] == [("B", 1), ("C", 1)]
+    assert len(data["budgets"][0]["differences"]) == 2
+    assert unexplained(html, data) == set()
+
+
+def test_hostile_names_are_inert(two_runs, tmp_path):
+    report = report_cases.report()
+    report["method"]["model"]["name"] = "<script>alert(1)</script>"
+    third = report_cases.write_run(tmp_path / "third", report, [], run_id="<img src=x onerror=alert(1)>")
+    page = Page(compared([two_runs[0], third], tmp_path / "out")[1])
+    assert not {"script", "img"} & {tag for tag, _ in page.tags}
+    assert "<script>alert(1)</script>" in page.text
+
+
+def test_a_passage_cut_elsewhere_is_the_same_and_a_common_phrase_is_not():
+    text = TEXTS[0] * 3
+    later = make_passage("b", text[40:700], 90, 50)
+    assert in_common([make_passage("a", text[:600], 90, 50)], [later]) == [True]
+    phrase = "Thank you for calling, how may I help you today?"
+    ours, theirs = phrase + TEXTS[1] * 2, phrase + TEXTS[2] * 2
+    assert in_common([make_passage("a", ours, 130, 50)], [make_passage("b", theirs, 130, 50)]) == [False]
+
+
+def brute_force(ours: Passage, theirs: Passage) -> bool:
+    need = max(ours.window, theirs.window)
+    return any(ours.text[at : at + need] in theirs.text for at in range(len(ours.text) - need + 1))
+
+
+made = st.builds(
+    lambda text, tokens: make_passage("p", text, tokens, 4), st.text("ab", min_size=4, max_size=40), st.integers(4, 12)
+)
+
+
+@given(ours=st.lists(made, max_size=4), theirs=st.lists(made, max_size=4))
+@settings(max_examples=300, deadline=None)
+def test_overlap_agrees_with_brute_force(ours, theirs):
+    assert in_common(ours, theirs) == [any(brute_force(p, other) for other in theirs) for p in ours]
+
+
+def counts(share, low, high):
+    made = dict(report_cases.report()["budgets"][0])
+    made |= {"extracted_share": share, "extracted_share_interval": {"estimate": share, "low": low, "high": high}}
+    return BudgetCounts.model_validate(made)
+
+
+def test_the_interval_of_a_difference_follows_from_both_intervals():
+    found = share_difference(counts(0.10, 0.07, 0.14), counts(0.25, 0.20, 0.31))
+    assert found.estimate == pytest.approx(0.15)
+    assert found.low == pytest.approx(0.15 - math.hypot(0.05, 0.04))
+    assert found.high == pytest.approx(0.15 + math.hypot(0.06, 0.03))
+
+
+def test_a_difference_without_intervals_says_so():
+    bare = counts(0.1, 0.0, 0.2).model_copy(update={"extracted_share_interval": None})
+    found = share_difference(bare, counts(0.2, 0.1, 0.3))
+    assert (found.low, found.high) == (None, None) and "no interval" in found.flag
+    nothing = bare.model_copy(update={"extracted_share": None})
+    assert share_difference(nothing, bare).reason == "a run generated nothing"
+
+
+def curve(*points):
+    zero = {"requests": 1, "private_windows": 0, "distinct_passages": 0, "private_passages": 0}
+    return [GrowthPoint(generated_tokens=x, distinct_windows=y, **zero) for x, y in points]
+
+
+def test_curves_cross_where_the_lower_one_becomes_the_higher():
+    first = curve((100, 10), (200, 20), (300, 30))
+    assert crossing("B", first, curve((100, 20), (200, 24), (300, 26))).generated_tokens == [250]
+    assert crossing("B", first, curve((150, 16), (300, 31))).generated_tokens == []
+    assert crossing("B", first, first).generated_tokens == []
+    assert crossing("B", first, []).reason == "a run has no growth curve"
+
+
+def test_the_command_names_what_it_wrote(two_runs, tmp_path):
+    app = Typer()
+    app.command()(compare_command)
+    result = CliRunner().invoke(app, [*map(str, two_runs), "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0
+    assert result.stdout.split() == [str(tmp_path / "out" / name) for name in ("compare.json", "compare.html")]
