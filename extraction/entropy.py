@@ -2,8 +2,8 @@
 
 Several measures, any of which makes a window low-entropy. Limits depend on how much text the window holds:
 windows of 50 tokens are anything from 50 bytes to many hundreds, and at 50 bytes even random integers do not
-compress. Where in doubt a window is kept: a wrong "filler" would hide an extracted text, a wrong "text" is seen
-by a reviewer.
+compress. Where in doubt a window is kept: a wrong "filler" would hide an extracted text, a wrong "text" is
+seen by a reviewer.
 """
 
 from dataclasses import replace

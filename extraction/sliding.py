@@ -1,8 +1,8 @@
 """Measures of many sliding windows of one text at once, each a function of the window's own bytes alone.
 
-A window is judged by its whole characters: bytes of a character that its edge cuts are left out, and a character
-is compared only with neighbours inside the window. So a window measured within a long text and the same bytes
-measured alone give the same numbers, which the kind of a window needs. Knows no thresholds and no tokenizer.
+A window is judged by its whole characters: bytes of a character that its edge cuts are left out, and a
+character is compared only with neighbours inside the window. So a window measured within a long text and the
+same bytes measured alone give the same numbers, which the kind of a window needs. Knows no thresholds.
 """
 
 import unicodedata
@@ -185,8 +185,8 @@ def distinct_grams(text: Condensed, size: int, with_letter: bool = False) -> Int
 def entropy_at_most(codes: Ints, first: Ints, last: Ints, bits: float) -> Flags:
     """Say which windows' characters have a (unigram) entropy of at most `bits`; a window of none has.
 
-    Where the entropy is at most h bits, one character makes up at least 2 ** -h of the window: that is looked at
-    first, and only the few windows that pass are summed.
+    Where the entropy is at most h bits, one character makes up at least 2 ** -h of the window: that is looked
+    at first, and only the few windows that pass are summed.
     """
     sizes = last - first
     least = sizes * 2.0**-bits
@@ -212,7 +212,7 @@ def entropy_at_most(codes: Ints, first: Ints, last: Ints, bits: float) -> Flags:
 def _in_base(codes: Ints, starts: Ints, ends: Ints, base: int) -> Ints:
     """Read words as numbers, -1 where they are none.
 
-    At the first two places a letter too high for the base is a prefix: `x1f`, `0x1f` and `u001f` are 31 in base 16.
+    At the first two places a letter too high for the base is a prefix: `0x1f` and `u001f` are 31 in base 16.
     """
     lower = np.where((codes >= 65) & (codes <= 90), codes + 32, codes)
     high = np.where((lower >= 97) & (lower <= 122), lower - 87, 99)
