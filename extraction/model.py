@@ -1,6 +1,7 @@
 """The model and the tokenizer under test: where they lie, what they are, how they are loaded.
 
-Weights load from safetensors or GGUF only; pickled weights are refused, because loading them runs code. Nothing is
+Weights load from safetensors or GGUF only; pickled weights are refused, because loading them runs code.
+Nothing is
 downloaded: a name of the Hugging Face hub stands for what its local cache holds.
 """
 
@@ -37,10 +38,12 @@ class ModelSettings(Settings):
     """The model under test."""
 
     path: str | None = Field(
-        None, description="Folder with safetensors, GGUF file, or name of a model in the local Hugging Face cache."
+        None,
+        description="Folder with safetensors, GGUF file, or name of a model in the local Hugging Face cache.",
     )
     tokenizer: str | None = Field(
-        None, description="Folder or GGUF file of the tokenizer; the model's own by default; `bytes` for dry runs."
+        None,
+        description="Folder or GGUF file of the tokenizer; the model's own by default; `bytes` for dry runs.",
     )
     revision: str | None = Field(None, description="Revision of a model in the Hugging Face cache.")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
@@ -74,7 +77,9 @@ def tokenizer_path(settings: ModelSettings) -> Path:
         return model_path(settings)
     path = _located(settings.tokenizer, settings.revision, "model.tokenizer")
     if path.is_dir() and not any((path / name).is_file() for name in _TOKENIZER_FILES):
-        raise InputError(f"model.tokenizer: {path}: no tokenizer files here; name a folder that has tokenizer.json")
+        raise InputError(
+            f"model.tokenizer: {path}: no tokenizer files here; name a folder that has tokenizer.json"
+        )
     return path
 
 
@@ -94,11 +99,12 @@ def load_tokenizer(settings: ModelSettings) -> Any:
 
     folder, gguf_file = _split(path)
     try:
-        return AutoTokenizer.from_pretrained(
+        tokenizer = AutoTokenizer.from_pretrained(
             folder, gguf_file=gguf_file, trust_remote_code=settings.trust_remote_code, local_files_only=True
         )
     except Exception as error:  # the readers of each format raise their own kinds, down to bare Exception
         raise InputError(_cannot_load("model.tokenizer", path, error)) from error
+    return _plain(tokenizer)
 
 
 def load_model(settings: ModelSettings, device: str = "cpu") -> Any:
@@ -185,7 +191,9 @@ def _located(name: str, revision: str | None, field: str) -> Path:
         return path
     cached = _cached(name, revision) if _is_hub_name(name) else None
     if cached is None:
-        raise InputError(f"{field}: {name}: no such folder or file, and no model of that name in the local cache")
+        raise InputError(
+            f"{field}: {name}: no such folder or file, and no model of that name in the local cache"
+        )
     return cached
 
 
@@ -208,14 +216,18 @@ def _gguf(path: Path) -> Path:
         raise InputError(f"model.path: {path}: pickled weights are refused; convert them to safetensors")
     with path.open("rb") as stream:
         if stream.read(4) != b"GGUF":
-            raise InputError(f"model.path: {path}: not a GGUF file; name a folder of safetensors or a GGUF file")
+            raise InputError(
+                f"model.path: {path}: not a GGUF file; name a folder of safetensors or a GGUF file"
+            )
     return path
 
 
 def _weights_folder(path: Path) -> Path:
     if any(path.glob("*.safetensors")):
         if not (path / "config.json").is_file():
-            raise InputError(f"model.path: {path}: config.json is missing; save the whole model, not its weights alone")
+            raise InputError(
+                f"model.path: {path}: config.json is missing; save the whole model, not its weights alone"
+            )
         return path
     ggufs = sorted(path.glob("*.gguf"))
     if len(ggufs) == 1:
@@ -234,6 +246,15 @@ def _split(path: Path) -> tuple[str, str | None]:
 def _cannot_load(field: str, path: Path, error: Exception) -> str:
     reason = next(iter(str(error).splitlines()), "")[:200]
     return f"{field}: {path}: cannot be loaded: {type(error).__name__}: {reason}"
+
+
+def _plain(tokenizer: Any) -> Any:
+    """Switch off truncation and padding, which tokenizer.json can carry over from training."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        backend.no_truncation()
+        backend.no_padding()
+    return tokenizer
 
 
 def _refuse_missing_weights(path: Path, info: dict[str, Any]) -> None:

@@ -1,7 +1,8 @@
 """How tokens are drawn: the settings, where each of them came from, and nothing about any engine.
 
-`from: model` reads the model's `generation_config.json`; explicit fields override it; what neither states takes the
-default here, which is plain sampling from the model. `do_sample` is not read: this instrument always samples.
+`from: model` reads the model's `generation_config.json`; explicit fields override it; what neither states
+takes the default here, which is plain sampling from the model. `do_sample` is not read: this instrument
+always samples.
 """
 
 import json
@@ -24,10 +25,14 @@ class Sampling(Settings):
     source: Literal["model"] | None = Field(
         None, alias="from", description="`model` reads the model's generation_config.json."
     )
-    temperature: float | None = Field(None, ge=0, le=100, description="Divides the logits; 0 is greedy. Default 1.")
+    temperature: float | None = Field(
+        None, ge=0, le=100, description="Divides the logits; 0 is greedy. Default 1."
+    )
     top_p: float | None = Field(None, gt=0, le=1, description="Least mass of likely tokens kept; 1 is off.")
     top_k: int | None = Field(None, ge=0, description="Number of likely tokens kept; 0 is off.")
-    min_p: float | None = Field(None, ge=0, le=1, description="Least probability kept, relative to the top; 0 is off.")
+    min_p: float | None = Field(
+        None, ge=0, le=1, description="Least probability kept, relative to the top; 0 is off."
+    )
     repetition_penalty: float | None = Field(
         None, gt=0, le=10, description="Divides the logits of tokens seen in prompt and output; 1 is off."
     )
@@ -38,7 +43,10 @@ class Sampling(Settings):
         None, ge=-2, le=2, description="Taken off for each time that the token was generated; 0 is off."
     )
     max_tokens: int | None = Field(
-        None, ge=1, le=1_000_000, description="Most tokens of one generation; a family may override it. Default 256."
+        None,
+        ge=1,
+        le=1_000_000,
+        description="Most tokens of one generation; a family may override it. Default 256.",
     )
 
 
@@ -48,7 +56,8 @@ class ResolvedSampling:
 
     Attributes:
         stop_token_ids: a generation ends after the first of these; it counts as generated.
-        origins: for each other attribute, `config`, `generation_config.json`, `config.json`, `tokenizer` or `default`.
+        origins: for each other attribute, `config`, `generation_config.json`, `config.json`, `tokenizer`
+            or `default`.
     """
 
     temperature: float
@@ -115,7 +124,7 @@ def _stated_by_model(sampling: Sampling, model_path: Path | None) -> dict[str, A
         return {}
     if model_path is None or not (model_path / "generation_config.json").is_file():
         raise InputError(
-            f"sampling.from: {model_path or 'this engine'} has no generation_config.json; state the fields instead"
+            f"sampling.from: {model_path or 'this engine'} has no generation_config.json; state the fields"
         )
     file = model_path / "generation_config.json"
     content = _read_json(file)
@@ -125,7 +134,9 @@ def _stated_by_model(sampling: Sampling, model_path: Path | None) -> dict[str, A
         return Sampling.model_validate(stated).model_dump(exclude_none=True)
     except ValueError as error:
         names = ", ".join(stated)
-        raise InputError(f"sampling.from: {file}: a value is out of bounds (of {names}); override it") from error
+        raise InputError(
+            f"sampling.from: {file}: a value is out of bounds (of {names}); override it"
+        ) from error
 
 
 def _stop_tokens(model_path: Path | None, eos_token_id: int | None) -> tuple[tuple[int, ...], str]:

@@ -1,8 +1,9 @@
 """The bytes that each token stands for.
 
-Windows are matched as bytes, and their bytes come from their tokens, never from decoded text: decoding replaces what is
-not UTF-8, tidies blanks and drops special tokens. Serves byte-level BPE (GPT-2, Llama 3, Qwen) and SentencePiece
-vocabularies with byte fallback (Llama 2, Mistral, Gemma). Other kinds are refused, not guessed.
+Windows are matched as bytes, and their bytes come from their tokens, never from decoded text: decoding
+replaces what is not UTF-8, tidies blanks and drops special tokens. Serves byte-level BPE (GPT-2, Llama 3,
+Qwen) and SentencePiece vocabularies with byte fallback (Llama 2, Mistral, Gemma). Other kinds are refused,
+not guessed.
 """
 
 import json
@@ -28,7 +29,8 @@ class TokenRun:
     Attributes:
         first_token: position of the run's first token in the generation.
         data: the bytes of the run.
-        offsets: token i of the run is `data[offsets[i]:offsets[i + 1]]`; int64, one longer than the run has tokens.
+        offsets: token i of the run is `data[offsets[i]:offsets[i + 1]]`; int64, one longer than the run
+            has tokens.
     """
 
     first_token: int
@@ -59,7 +61,9 @@ class TokenBytes:
         """
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is None:
-            raise InputError("model.tokenizer: a tokenizer without tokenizer.json is not supported; convert it")
+            raise InputError(
+                "model.tokenizer: a tokenizer without tokenizer.json is not supported; convert it"
+            )
         spec = json.loads(backend.to_str())
         to_bytes = _reader(spec)
         vocabulary = backend.get_vocab(with_added_tokens=True)
@@ -81,8 +85,8 @@ class TokenBytes:
 
         Args:
             ids: token ids.
-            starts_text: nothing but special tokens stands before `ids`. A tokenizer that pads texts writes their
-                first word with a blank that is not in the text; it is taken off again.
+            starts_text: nothing but special tokens stands before `ids`. A tokenizer that pads texts
+                writes their first word with a blank that is not in the text; it is taken off again.
 
         Yields:
             Maximal runs of tokens that have bytes, in order.
@@ -119,7 +123,8 @@ class TokenBytes:
 
     def lengths_of(self, ids: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         """Give the number of bytes of each token of the vocabulary, by id."""
-        return self._lengths[ids]
+        lengths: NDArray[np.int64] = self._lengths[ids]
+        return lengths
 
     def _text_bytes(self, ids: Sequence[int]) -> bytes:
         data = b"".join(self.bytes_of(ids))
@@ -163,7 +168,7 @@ def _pads_text(spec: dict[str, Any]) -> bool:
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """The 256 characters that GPT-2 writes bytes with: printable ones as themselves, the others from U+0100 on."""
+    """The characters that GPT-2 writes bytes with: printable ones as themselves, others from U+0100 on."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in set(plain)]
     return {chr(byte): byte for byte in plain} | {chr(256 + i): byte for i, byte in enumerate(others)}

@@ -1,9 +1,9 @@
 """Batched decoding at a fixed shape, for any causal language model of `transformers`.
 
-Low bits of a matrix product depend on its shape. So the shape that a request is computed in is a function of the
-request alone: batches always have `batch_size` rows (copies fill up), and prompts are padded on the left to the next
-multiple of eight, with at least one pad, so that the kernel without a mask is never chosen. The same request then gives
-the same tokens in any batch and on any worker.
+Low bits of a matrix product depend on its shape. So the shape that a request is computed in is a function of
+the request alone: batches always have `batch_size` rows (copies fill up), and prompts are padded on the left
+to the next multiple of eight, with at least one pad, so that the kernel without a mask is never chosen. The
+same request then gives the same tokens in any batch and on any worker.
 """
 
 import inspect
@@ -55,7 +55,9 @@ def batches(requests: Sequence[Request], indices: Sequence[int], batch_size: int
 class Decoder:
     """Decodes batches with one model and one set of sampling settings."""
 
-    def __init__(self, model: Any, sampling: ResolvedSampling, batch_size: int, max_length: int | None) -> None:
+    def __init__(
+        self, model: Any, sampling: ResolvedSampling, batch_size: int, max_length: int | None
+    ) -> None:
         """Prepare a model.
 
         Args:
@@ -89,7 +91,11 @@ class Decoder:
         return [_cut(*row, stops) for row in zip(tokens, logprobs, limits, strict=False)]
 
     def _limit(self, request: Request) -> int:
-        room = request.max_tokens if self._max_length is None else self._max_length - len(request.prompt_token_ids)
+        room = (
+            request.max_tokens
+            if self._max_length is None
+            else self._max_length - len(request.prompt_token_ids)
+        )
         return min(request.max_tokens, room)
 
     def _loop(self, requests: list[Request], limits: list[int]) -> tuple[list[list[int]], list[list[float]]]:

@@ -13,8 +13,8 @@ class Engine(Protocol):
         """Sample once for each request.
 
         Returns:
-            One generation for each request, in order. A request that cannot run (its prompt is empty or over-long)
-            comes back as `failed`, without tokens; the others are not disturbed.
+            One generation for each request, in order. A request that cannot run (its prompt is empty or
+            over-long) comes back as `failed`, without tokens; the others are not disturbed.
 
         Raises:
             Exception: the engine itself is broken; nothing of this call may be kept.
@@ -37,8 +37,16 @@ def failed(request: Request) -> Generation:
     )
 
 
-def completed(request: Request, token_ids: list[int], logprobs: list[float], finish_reason: str) -> Generation:
+def completed(
+    request: Request, token_ids: list[int], logprobs: list[float], finish_reason: str
+) -> Generation:
     """The generation of a request that ran."""
     return Generation(
-        request.request_id, request.family, request.number, request.prompt_token_ids, token_ids, logprobs, finish_reason
+        request.request_id,
+        request.family,
+        request.number,
+        request.prompt_token_ids,
+        token_ids,
+        logprobs,
+        finish_reason,
     )

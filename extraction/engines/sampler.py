@@ -1,8 +1,8 @@
 """Draws the next token of every row of a batch, each row from its own seeded stream.
 
-Order, the same as vLLM's: penalties, temperature, min-p, top-k, top-p. A draw is the inverse of the cumulative
-distribution at a uniform number that depends on the request's seed and the step alone, so a row's tokens do not depend
-on its neighbours. No sort of the whole vocabulary happens unless top-p alone needs one.
+Order, the same as vLLM's: penalties, temperature, min-p, top-k, top-p. A draw is the inverse of the
+cumulative distribution at a uniform number that depends on the request's seed and the step alone, so a row's
+tokens do not depend on its neighbours. No sort of the whole vocabulary happens unless top-p alone needs one.
 """
 
 import numpy as np
@@ -38,7 +38,9 @@ def uniforms(seeds: list[int], steps: int) -> torch.Tensor:
 class Sampler:
     """Samples one batch. Holds what the penalties need to remember."""
 
-    def __init__(self, sampling: ResolvedSampling, prompts: list[list[int]], vocabulary: int, device: str) -> None:
+    def __init__(
+        self, sampling: ResolvedSampling, prompts: list[list[int]], vocabulary: int, device: str
+    ) -> None:
         """Start a batch.
 
         Args:
@@ -121,8 +123,11 @@ def inverse_cdf(weights: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
     inside = blocks.gather(1, block[:, :, None].expand(-1, -1, _BLOCK)).squeeze(1)
     before = torch.where(block > 0, sums.gather(-1, (block - 1).clamp(min=0)), 0.0)
     index = torch.searchsorted(inside.double().cumsum(-1), target - before, right=True)
-    # Rounding can put the target at or past the block's own sum: the last token of the block that may be drawn.
-    last = (inside > 0).int().mul(torch.arange(1, _BLOCK + 1, device=weights.device)).amax(-1, keepdim=True) - 1
+    # Rounding can put the target at or past the block's own sum: the last token of the block that may be
+    # drawn.
+    last = (inside > 0).int().mul(torch.arange(1, _BLOCK + 1, device=weights.device)).amax(
+        -1, keepdim=True
+    ) - 1
     return (block * _BLOCK + torch.minimum(index, last)).squeeze(-1)
 
 
@@ -139,7 +144,7 @@ def _pick(weights: torch.Tensor, ids: torch.Tensor, uniform: torch.Tensor) -> to
 
 
 def _pick_top_p(weights: torch.Tensor, top_p: float, uniform: torch.Tensor) -> torch.Tensor:
-    """Top-p without top-k: the likeliest thousand usually hold the mass; only rows where they do not are sorted."""
+    """Top-p alone: the likeliest thousand usually hold the mass; only rows where they do not are sorted."""
     total = weights.sum(-1, keepdim=True)
     top, ids = weights.topk(min(_TOP_P_CANDIDATES, weights.shape[-1]))
     tokens = _pick(_nucleus(top, total, top_p), ids, uniform)

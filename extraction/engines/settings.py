@@ -1,4 +1,4 @@
-"""The engines' settings: one section, told apart by `kind`. Holds no engine, so that reading a config stays quick."""
+"""The engines' settings: one section, told apart by `kind`. Loads no engine: reading a config stays quick."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -22,10 +22,18 @@ class TransformersSettings(Settings):
     """The embedded engine: runs anywhere; in float32 on a CPU it repeats itself exactly."""
 
     kind: Literal["transformers"] = Field("transformers", description="The embedded engine.")
-    batch_size: int = Field(64, ge=1, le=4096, description="Rows of every batch; short batches are filled up.")
-    device: str = Field("cpu", pattern=r"^(cpu|cuda(:\d+)?|mps)$", description="Torch device: cpu, cuda or mps.")
-    cpus_per_worker: int = Field(1, ge=1, le=1024, description="CPU cores, and on a CPU the threads, of a worker.")
-    gpus_per_worker: int = Field(0, ge=0, le=1, description="GPUs that Ray sets aside for a worker; 1 with cuda.")
+    batch_size: int = Field(
+        64, ge=1, le=4096, description="Rows of every batch; short batches are filled up."
+    )
+    device: str = Field(
+        "cpu", pattern=r"^(cpu|cuda(:\d+)?|mps)$", description="Torch device: cpu, cuda or mps."
+    )
+    cpus_per_worker: int = Field(
+        1, ge=1, le=1024, description="CPU cores, and on a CPU the threads, of a worker."
+    )
+    gpus_per_worker: int = Field(
+        0, ge=0, le=1, description="GPUs that Ray sets aside for a worker; 1 with cuda."
+    )
 
 
 class VllmSettings(Settings):
@@ -33,13 +41,19 @@ class VllmSettings(Settings):
 
     kind: Literal["vllm"] = Field(description="The production engine.")
     tensor_parallel_size: int = Field(1, ge=1, le=64, description="GPUs that share one copy of the model.")
-    gpu_memory_utilization: float = Field(0.9, gt=0, le=1, description="Share of each GPU's memory that vLLM takes.")
-    max_model_len: int | None = Field(None, ge=2, description="Most tokens of prompt and output; the model's own.")
+    gpu_memory_utilization: float = Field(
+        0.9, gt=0, le=1, description="Share of each GPU's memory that vLLM takes."
+    )
+    max_model_len: int | None = Field(
+        None, ge=2, description="Most tokens of prompt and output; the model's own."
+    )
     max_num_seqs: int | None = Field(None, ge=1, description="Most requests that run at once.")
     quantization: str | None = Field(None, description="Quantisation method, as vLLM names it.")
     enforce_eager: bool = Field(False, description="Skip graph compilation: starts sooner, runs slower.")
     cpus_per_worker: int = Field(1, ge=1, le=1024, description="CPU cores that Ray sets aside for a worker.")
-    gpus_per_worker: int = Field(1, ge=0, le=64, description="GPUs of a worker: `tensor_parallel_size`; 0 on a CPU.")
+    gpus_per_worker: int = Field(
+        1, ge=0, le=64, description="GPUs of a worker: `tensor_parallel_size`; 0 on a CPU."
+    )
 
 
 class EndpointSettings(Settings):
@@ -48,7 +62,9 @@ class EndpointSettings(Settings):
     kind: Literal["endpoint"] = Field(description="An OpenAI-compatible server.")
     base_url: str = Field(pattern=r"^https?://", description="Address up to and including /v1.")
     model_name: str = Field(min_length=1, description="The model's name on that server.")
-    api_key_env: str | None = Field(None, description="Environment variable that holds the key; never the key.")
+    api_key_env: str | None = Field(
+        None, description="Environment variable that holds the key; never the key."
+    )
     concurrency: int = Field(16, ge=1, le=1024, description="Requests in flight at once.")
     timeout: float = Field(300, gt=0, description="Seconds to wait for one answer.")
     retries: int = Field(6, ge=0, le=100, description="Further tries after 429, 5xx or a broken connection.")
@@ -67,5 +83,6 @@ class DeterministicSettings(Settings):
 
 
 EngineSettings = Annotated[
-    TransformersSettings | VllmSettings | EndpointSettings | DeterministicSettings, Field(discriminator="kind")
+    TransformersSettings | VllmSettings | EndpointSettings | DeterministicSettings,
+    Field(discriminator="kind"),
 ]

@@ -17,7 +17,9 @@ from extraction.sampling import ResolvedSampling
 class TransformersEngine:
     """Samples with a `transformers` causal language model. Satisfies `Engine`."""
 
-    def __init__(self, settings: TransformersSettings, model: ModelSettings, sampling: ResolvedSampling) -> None:
+    def __init__(
+        self, settings: TransformersSettings, model: ModelSettings, sampling: ResolvedSampling
+    ) -> None:
         """Load the model.
 
         Raises:
