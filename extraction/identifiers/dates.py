@@ -9,6 +9,8 @@ MONTH = (
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _PARTS = re.compile(r"[0-9]+|[a-z]+")
+# A birth date stored as a moment has its time at midnight.
+_MIDNIGHT = re.compile(r"(?<=[0-9])t00.*")
 # Two-digit years turn here and not at today's date: the same text must give the same value next year.
 _PIVOT = 30
 _FIRST_YEAR, _LAST_YEAR = 1880, 2039
@@ -24,7 +26,11 @@ def iso_date(text: str, day_first: bool) -> str | None:
     Returns:
         The date as YYYY-MM-DD, or None where it is none or no one alive can be tied to its year.
     """
-    parts = [part for part in _PARTS.findall(text.lower()) if part not in ("st", "nd", "rd", "th", "of")]
+    parts = [
+        part
+        for part in _PARTS.findall(_MIDNIGHT.sub("", text.lower()))
+        if part not in ("st", "nd", "rd", "th", "of")
+    ]
     if len(parts) == 1 and len(parts[0]) == 8:
         return _packed(parts[0])
     if len(parts) != 3:

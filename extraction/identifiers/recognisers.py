@@ -1,9 +1,9 @@
-"""The built-in recognisers, as data: what a candidate looks like, what vouches for it, which words stand near.
+"""The built-in recognisers, as data: what candidates look like, what vouches for them, which words help.
 
-Patterns are matched on folded text (`folding.fold`). Each repeats a bounded number of times, so that its cost is
-linear in the text whatever the text is. A checksum alone is weak evidence: of random digits of the right number 9 %
-pass as an NHS number, 10 % pass Luhn's check, 89 % look like a US social security number. Those count only beside
-a context word.
+Patterns are matched on folded text (`folding.fold`). Each repeats a bounded number of times, so that its
+cost is linear in the text whatever the text is. A checksum alone is weak evidence: of random digits of
+the right number 9 % pass as an NHS number, 10 % pass Luhn's check, 89 % look like a US social security
+number. Those count only beside a context word.
 """
 
 import re
@@ -30,13 +30,13 @@ class Recogniser:
         validator: a name for `validators.validator_named`.
         context: words of which one must stand nearby; whether it must, `context_rule` says.
         context_rule: `always`; `unless_valid`: only a value that is not vouched for needs one; `never`.
-        blockers: words that void the context where they stand nearer to the value than it does, and void a value
-            that needs none.
-        bounds: `number`: neither a word, a decimal nor a further `-` group goes on at its ends; `word`: no word
-            does; `none`.
+        blockers: words that void the context where they stand nearer to the value than it does, and void
+            a value that needs none.
+        bounds: `number`: neither a word, a decimal nor a further `-` group goes on at its ends; `word`:
+            no word does; `none`.
         trigger: a character that the text must hold, `0` for any digit; empty for none. For speed alone.
-        may_end_early: whether the last groups of digits may belong to something else and are given up where that
-            helps.
+        may_end_early: whether the last groups of digits may belong to something else and are given up
+            where that helps.
         ignore_case: whether letters match in both cases.
         linear: matched by RE2 because the pattern is a user's.
     """
@@ -152,7 +152,7 @@ A_VERSION = _words(
 _LOCAL = r"[\w.!#$%'*+^`{|}~-]"
 _HOST = r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}(?:xn--[\w-]{1,58}[^\W_]|[^\W\d_]{2,63})(?!\w)"
 _UK_POSTCODE = r"[A-Z]{1,2}[0-9][A-Z0-9]? ?[0-9][A-Z]{2}"
-_PLACE_WORD = r"[A-Z][\w'.-]{1,30}"
+_PLACE_WORD = rf"(?!{_UK_POSTCODE})[A-Z][\w'.-]{{1,30}}"
 _STREET = (
     r"(?:Street|St|Road|Rd|Avenue|Ave|Lane|Ln|Drive|Dr|Close|Court|Ct|Crescent|Cres|Place|Pl|Square|Sq|Terrace|Way|Gardens"
     r"|Grove|Hill|Boulevard|Blvd|Parkway|Pkwy|Circle|Highway|Hwy|Row|Mews|Walk|Green|Park)\b\.?"
@@ -286,7 +286,7 @@ _BUILT_IN = (
         rf"(?:[0-9]{{1,2}}(?:st|nd|rd|th)?[ ./-]{{0,2}}(?:of )?{MONTH}[ .,/-]{{0,2}}(?:[0-9]{{4}}|[0-9]{{2}})"
         rf"|{MONTH}[ .]{{0,2}}[0-9]{{1,2}}(?:st|nd|rd|th)?[ ,]{{1,2}}[0-9]{{4}}"
         r"|[0-9]{1,2}(?P<a>[ ./-])[0-9]{1,2}(?P=a)(?:[0-9]{4}|[0-9]{2})"
-        r"|[0-9]{4}(?P<b>[ ./-])[0-9]{1,2}(?P=b)[0-9]{1,2}|[0-9]{8})",
+        r"|[0-9]{4}(?P<b>[ ./-])[0-9]{1,2}(?P=b)[0-9]{1,2}(?:T00:00(?::00(?:\.0{1,9})?)?Z?)?|[0-9]{8})",
         "date",
         "fixed_format",
         context=BIRTH_WORDS,

@@ -54,6 +54,7 @@ def _date(value: str) -> Iterator[str]:
     day, padded_day, month = str(date.day), f"{date.day:02}", f"{date.month:02}"
     year, short = f"{date.year:04}", f"{date.year % 100:02}"
     yield year + month + padded_day
+    yield year + month + padded_day + "t00"
     for d in {day, padded_day}:
         for m in {str(date.month), month}:
             yield year + m + d

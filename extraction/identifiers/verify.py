@@ -17,14 +17,16 @@ _PHONE = re.compile(r"[0-9]+(?:[ ./()-]{1,3}[0-9]+)*")
 _GOES_ON_LEFT = re.compile(r"[0-9][.-]$|\+$")
 _PHONE_GOES_ON_LEFT = re.compile(r"[0-9][.-]$")
 _GOES_ON_RIGHT = re.compile(r"[.-][0-9]")
-_GROUP_LEFT = re.compile(r"(?<![0-9])([0-9]+)[ ]$")
-_GROUP_RIGHT = re.compile(r"[ ]([0-9]+)(?![0-9])")
+_GROUP_LEFT = re.compile(r"(?<![0-9])(?<![0-9]-)([0-9]+)[ ]$")
+_GROUP_RIGHT = re.compile(r"[ ]([0-9]+)(?![0-9]|-[0-9])")
 _CODE = re.compile(r"\w+(?:[ ./-]?\w+)*")
 _NAME_GOES_ON_LEFT = re.compile(r"\w['\u2019-]$")
 _NAME_GOES_ON_RIGHT = re.compile(r"['\u2019-](?!s(?!\w))\w")
 _MAIL_RIGHT = re.compile(r"[.-]?\w|@")
-_IP_LEFT = re.compile(r"[0-9A-Fa-f:.]$")
-_IP_RIGHT = re.compile(r"[.:]?[0-9A-Fa-f]|::")
+_IP_ENDS = {
+    4: (re.compile(r"[0-9]\.$"), re.compile(r"\.[0-9]")),
+    6: (re.compile(r"[0-9A-Fa-f:.]$"), re.compile(r":[0-9A-Fa-f]|::|\.[0-9]")),
+}
 
 # A checksum vouches for these: groups of digits next to them are other numbers.
 _CHECKED = frozenset({"CREDIT_CARD", "NHS_NUMBER"})
@@ -92,13 +94,15 @@ def _verbatim(value: str) -> Verify:
 
 
 def _ip(value: str, locale: Locale) -> Verify:
+    left_end, right_end = _IP_ENDS[6 if ":" in value else 4]
+
     def verify(text: str, left: str, right: str) -> bool:
         for head in ("", "::"):
             for tail in ("", "::"):
                 whole = left.endswith(head) and right.startswith(tail)
                 if whole and NORMALISERS["ip"](head + text + tail, locale) == value:
                     before, behind = left[: len(left) - len(head)], right[len(tail) :]
-                    return not _IP_LEFT.search(before[-1:]) and not _IP_RIGHT.match(behind)
+                    return not left_end.search(before) and not right_end.match(behind)
         return False
 
     return verify

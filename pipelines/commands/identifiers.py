@@ -1,0 +1,165 @@
+"""`extraction identifiers`: names and numbers in texts made elsewhere, and how many documents hold them."""
+
+import json
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from extraction.errors import InputError
+
+if TYPE_CHECKING:
+    from extraction.identifiers.lookup import LookupCounts
+    from extraction.identifiers.records import Finding
+
+_PRINTED = ("type", "value", "text", "start", "end", "validated", "context", "recogniser")
+
+
+def identifiers(
+    file: Annotated[Path, typer.Argument(help='JSON lines, each {"id": ..., "text": ...}.')],
+    index: Annotated[
+        Path | None, typer.Option("--index", help="Index of the corpus that each value is looked up in.")
+    ] = None,
+    skip_bad_records: Annotated[
+        bool,
+        typer.Option("--skip-bad-records", help="Count lines that cannot be read, and go on."),
+    ] = False,
+) -> None:
+    """List the identifiers of each text: names, account and phone numbers, and the like.
+
+    Prints one JSON object for each line of FILE. Offsets are in characters; values are normalised. With an
+    index, each identifier has the number of documents that hold its value and of the places in them.
+
+    Example: extraction identifiers answers.jsonl --index corpus.index > found.jsonl
+    """
+    with tempfile.TemporaryFile() as copy:
+        lines = _Lines(file, skip_bad_records)
+        # All lines are read before anything is printed: a bad one leaves no half of a result behind.
+        lines.copy_to(copy)
+        if index is None:
+            for identifier, found in _tagged(copy):
+                _print(identifier, [_row(finding) for finding in found])
+        else:
+            _print_with_counts(copy, index)
+    if lines.bad:
+        print(f"{file}: {lines.bad} lines could not be read and were left out", file=sys.stderr)
+
+
+@dataclass
+class _Lines:
+    """The records of a file; bad lines are refused or counted."""
+
+    path: Path
+    skip: bool
+    bad: int = 0
+
+    def copy_to(self, copy: IO[bytes]) -> None:
+        try:
+            with self.path.open("rb") as source:
+                for number, line in enumerate(source, 1):
+                    if line.strip():
+                        self._copy(line, number, copy)
+        except OSError as error:
+            raise InputError(
+                f"{self.path}: cannot be read ({error.strerror}); name a file of JSON lines"
+            ) from error
+        copy.seek(0)
+
+    def _copy(self, line: bytes, number: int, copy: IO[bytes]) -> None:
+        fault = _fault(line)
+        if fault is None:
+            copy.write(line if line.endswith(b"\n") else line + b"\n")
+        elif self.skip:
+            self.bad += 1
+        else:
+            raise InputError(f"{self.path}:{number}: {fault}; mend the line or pass --skip-bad-records")
+
+
+def _fault(line: bytes) -> str | None:
+    """Say what is wrong with a line, without quoting it."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return "not JSON in UTF-8"
+    if not isinstance(record, dict):
+        return "not a JSON object"
+    if not isinstance(record.get("id"), str | int) or isinstance(record.get("id"), bool):
+        return "`id` is missing or neither a string nor a whole number"
+    if not isinstance(record.get("text"), str):
+        return "`text` is missing or not a string"
+    return None
+
+
+def _records(copy: IO[bytes]) -> Iterator[tuple[str | int, str]]:
+    for line in copy:
+        record = json.loads(line)
+        yield record["id"], record["text"]
+
+
+def _tagged(copy: IO[bytes]) -> Iterator[tuple[str | int, list["Finding"]]]:
+    from extraction.identifiers import Tagger
+
+    ids: deque[str | int] = deque()
+
+    def texts() -> Iterator[str]:
+        for identifier, text in _records(copy):
+            ids.append(identifier)
+            yield text
+
+    # The tagger reads ahead by a batch, so the ids that wait are those of one batch.
+    for found in Tagger().tag(texts()):
+        yield ids.popleft(), found
+
+
+def _print_with_counts(copy: IO[bytes], path: Path) -> None:
+    from extraction.identifiers.lookup import CorpusLookup
+    from index import open_index
+
+    index = open_index(path)
+    numbers: dict[tuple[str, str], int] = {}
+    # Findings wait in a file: those of a long run do not fit in memory.
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as waiting:
+        for identifier, found in _tagged(copy):
+            rows = [_row(finding) for finding in found]
+            for row in rows:
+                numbers.setdefault((row["type"], row["value"]), len(numbers))
+            waiting.write(json.dumps([identifier, rows]) + "\n")
+        counts = CorpusLookup(list(numbers)).scan(index.documents())
+        waiting.seek(0)
+        for line in waiting:
+            identifier, rows = json.loads(line)
+            _print(identifier, [_counted(row, counts, numbers) for row in rows])
+
+
+def _counted(
+    row: dict[str, Any], counts: "LookupCounts", numbers: dict[tuple[str, str], int]
+) -> dict[str, Any]:
+    number = numbers[row["type"], row["value"]]
+    return row | {
+        "documents": int(counts.documents[number]),
+        "occurrences": int(counts.occurrences[number]),
+    }
+
+
+def _row(finding: "Finding") -> dict[str, Any]:
+    return {name: getattr(finding, name) for name in _PRINTED}
+
+
+def _print(identifier: str | int, rows: list[dict[str, Any]]) -> None:
+    line = json.dumps({"id": identifier, "identifiers": rows}, ensure_ascii=False)
+    if not _has_utf8(line):
+        line = json.dumps({"id": identifier, "identifiers": rows})
+    typer.echo(line.encode())
+
+
+def _has_utf8(line: str) -> bool:
+    try:
+        line.encode()
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can carry as an escape only
+        return False
+    return True
