@@ -1,4 +1,4 @@
-"""The configuration of `extraction run`: one YAML file, every field typed, bounded and explained where it is declared."""
+"""The configuration of `extraction run`: one YAML file, each field typed, bounded and explained at its declaration."""
 
 import difflib
 import types
@@ -22,16 +22,21 @@ class Corpus(Settings):
     """The training text, and the index over it."""
 
     sources: tuple[str, ...] = Field(
-        default=(), description="Parquet, JSON lines, text files or folders; may be empty where `index` exists."
+        default=(),
+        description="Parquet, JSON lines, text files or folders; may be empty where `index` exists.",
     )
     index: Path | None = Field(
-        default=None, description="Where the index stands or is to be built; default: `index` in the run directory."
+        default=None,
+        description="Where the index stands or is to be built; default: `index` in the run directory.",
     )
-    kind: Literal["full", "proxy"] = Field(
-        default="full", description="`proxy`: not the training text itself, which undercounts; the report says so."
+    kind: Literal["training", "proxy"] = Field(
+        default="training",
+        description="`proxy`: not the training text itself, which undercounts; the report says so.",
     )
     text_column: str = Field(default="text", min_length=1, description="Column or key that holds the text.")
-    id_column: str = Field(default="id", min_length=1, description="Column or key that holds a document's id.")
+    id_column: str = Field(
+        default="id", min_length=1, description="Column or key that holds a document's id."
+    )
 
     @model_validator(mode="after")
     def _something_to_search(self) -> "Corpus":
@@ -44,32 +49,49 @@ class Control(Settings):
     """What tells extraction from coincidence."""
 
     model: ModelSettings | None = Field(
-        default=None, description="A model never trained on the corpus, usually the base model; runs the same plan."
+        default=None,
+        description="A model never trained on the corpus, usually the base model; runs the same plan.",
     )
     text: tuple[str, ...] = Field(
-        default=(), description="Text known not to be in the training data: files or folders, read like the corpus."
+        default=(),
+        description="Text known not to be in the training data: files or folders, read like the corpus.",
     )
 
 
 class RunConfig(Settings):
     """Everything that `extraction run` does."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=80, description="Names the run directory.")
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=80, description="Names the run directory."
+    )
     model: ModelSettings = Field(description="The model under test and its tokenizer.")
-    engine: EngineSettings = Field(default=TransformersSettings(), description="What generates.")
-    sampling: Sampling = Field(default=Sampling(), description="Sampling settings; `from: model` reads the model's own.")
-    prompts: PromptFamilies = Field(description="Prompt families, their shares of each budget, and public text.")
+    engine: EngineSettings = Field(
+        default=TransformersSettings(kind="transformers"), description="What generates."
+    )
+    sampling: Sampling = Field(
+        default=Sampling(), description="Sampling settings; `from: model` reads the model's own."
+    )
+    prompts: PromptFamilies = Field(
+        description="Prompt families, their shares of each budget, and public text."
+    )
     corpus: Corpus = Field(description="The training text that is searched.")
-    min_tokens: int = Field(default=50, ge=2, le=10_000, description="Tokens of the shortest match that counts.")
+    min_tokens: int = Field(
+        default=50, ge=2, le=10_000, description="Tokens of the shortest match that counts."
+    )
     min_bytes: int | None = Field(
-        default=None, ge=32, description="Bytes of the shortest match the index finds; default: the smaller of 50 and `min_tokens`."
+        default=None,
+        ge=32,
+        description="Bytes of the shortest match the index finds; default: the smaller of 50 and `min_tokens`.",
     )
     private_documents: int = Field(
         default=2, ge=1, description="A window that stands in at most so many documents is private."
     )
     low_entropy: LowEntropyRule = Field(default=LowEntropyRule(), description="What counts as filler.")
     cluster_threshold: float = Field(
-        default=0.7, gt=0, le=1, description="Estimated Jaccard similarity above which passages are near-duplicates."
+        default=0.7,
+        gt=0,
+        le=1,
+        description="Estimated Jaccard similarity above which passages are near-duplicates.",
     )
     identifiers: IdentifierSettings = Field(
         default=IdentifierSettings(), description="Names and numbers to tag and to look up in the corpus."
@@ -77,10 +99,15 @@ class RunConfig(Settings):
     budgets: tuple[Annotated[int, Field(ge=1)], ...] = Field(
         min_length=1, description="Generated tokens at which counts are reported."
     )
-    max_requests: int = Field(default=20_000_000, ge=1, description="No more requests are planned than this, all families together.")
-    part_requests: int = Field(default=256, ge=1, le=100_000, description="Requests in one part: what a worker pulls at a time.")
+    max_requests: int = Field(
+        default=20_000_000, ge=1, description="No more requests are planned than this, all families together."
+    )
+    part_requests: int = Field(
+        default=256, ge=1, le=100_000, description="Requests in one part: what a worker pulls at a time."
+    )
     seed: int = Field(default=0, ge=0, lt=2**63, description="The seed of the whole run.")
     workers: int = Field(default=1, ge=1, description="Generating workers, one engine each.")
+    analysis_workers: int = Field(default=2, ge=1, description="Workers that match and tag, a core each.")
     control: Control = Field(default=Control(), description="The base model, held-out text, or both.")
     out: Path | None = Field(default=None, description="The run directory; default: runs/<name>.")
 
@@ -92,7 +119,9 @@ class RunConfig(Settings):
     @model_validator(mode="after")
     def _consistent(self) -> "RunConfig":
         if self.min_bytes is not None and self.min_bytes > self.min_tokens:
-            raise ValueError("min_bytes is larger than min_tokens: shorter windows would be missed; lower min_bytes")
+            raise ValueError(
+                "min_bytes is larger than min_tokens: shorter windows would be missed; lower min_bytes"
+            )
         if len(set(self.budgets)) != len(self.budgets):
             raise ValueError("budgets: one stands there twice; name each once")
         return self

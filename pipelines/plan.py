@@ -112,7 +112,11 @@ def _requests_for(target: float, longest: int, done: Progress) -> int:
 
 
 def write_round(
-    plan: PartStore, prompts: Prompts, wanted: Mapping[str, int], done: Mapping[str, Progress], part_requests: int
+    plan: PartStore,
+    prompts: Prompts,
+    wanted: Mapping[str, int],
+    done: Mapping[str, Progress],
+    part_requests: int,
 ) -> list[Part]:
     """Plan a round and publish it whole, before any of it is generated.
 

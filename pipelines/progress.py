@@ -42,7 +42,9 @@ class LineProgress:
         rate = self.done / elapsed
         left = f", {(self.total - self.done) / rate:,.0f} s left" if 0 < self.done < self.total else ""
         tail = f", {note}" if note else ""
-        say(f"{self.label}: {self.done:,} of {self.total:,} {self.unit}, {rate:,.0f} {self.unit}/s{left}{tail}")
+        say(
+            f"{self.label}: {self.done:,} of {self.total:,} {self.unit}, {rate:,.0f} {self.unit}/s{left}{tail}"
+        )
 
 
 class BarProgress(LineProgress):

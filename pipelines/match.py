@@ -1,0 +1,126 @@
+"""The matching stage: every generation against the index, part by part, on Ray workers that map the same index."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extraction.engines.settings import ModelSettings
+from extraction.entropy import LowEntropyRule
+from extraction.records import Generation, generations_of
+from extraction.token_bytes import TokenBytes, TokenRun
+from extraction.windows import GenerationMatch, MatchRule, MatchTables, analyse_generation
+from pipelines.parts import PartStore
+from pipelines.pool import Facts
+from pipelines.rundir import RunDirectory
+
+Ints = NDArray[np.int64]
+TABLES = ("requests", "windows", "stretches", "spans")  # `spans` last: its marker completes the part
+
+
+@dataclass(frozen=True)
+class MatchStores:
+    """Where the tables of a matched part are published.
+
+    Attributes:
+        requests: one row for each generation: generated, extracted and low-entropy tokens.
+        windows: one row for each place of a window.
+        stretches: one row for each stretch, with its bytes.
+        spans: one row for each span.
+    """
+
+    requests: PartStore
+    windows: PartStore
+    stretches: PartStore
+    spans: PartStore
+
+    @classmethod
+    def of(cls, directory: RunDirectory) -> "MatchStores":
+        """The stores of a run directory."""
+        requests, windows, stretches = (directory.store(f"matches/{name}") for name in TABLES[:-1])
+        return cls(requests, windows, stretches, directory.store("spans"))
+
+    def publish(self, name: str, tables: dict[str, Any]) -> None:
+        """Publish the tables of one part, that of the spans last."""
+        tables = {**tables, "requests": tables["matches"]}
+        for table in TABLES:
+            store: PartStore = getattr(self, table)
+            store.publish(name, tables[table], {})
+
+
+@dataclass(frozen=True)
+class MatchJob:
+    """Finds spans, windows and stretches in one part of generations after another."""
+
+    model: ModelSettings
+    index: str
+    min_tokens: int
+    min_bytes: int
+    private_documents: int
+    low_entropy: LowEntropyRule
+    generations: PartStore
+    stores: MatchStores
+
+    def start(self) -> Callable[[str], Facts]:
+        """Map the index and read the tokenizer in the worker's own process."""
+        from extraction.model import load_tokenizer
+        from index import open_index
+
+        index = open_index(self.index)
+        matcher = Matcher(
+            TokenBytes.from_tokenizer(load_tokenizer(self.model)),
+            index,
+            MatchRule(self.min_tokens, self.private_documents, self.low_entropy, index.key),
+            self.min_bytes,
+        )
+
+        def process(name: str) -> Facts:
+            tables = matcher.tables(generations_of(self.generations.read(name)))
+            self.stores.publish(name, tables)
+            return {"spans": tables["spans"].num_rows}
+
+        return process
+
+
+@dataclass(frozen=True)
+class Matcher:
+    """Matches generations against an open index.
+
+    Attributes:
+        token_bytes: the bytes of the tokens that generated.
+        index: an open index.
+        rule: what makes a window and its kind.
+        min_bytes: bytes of the shortest match asked for.
+    """
+
+    token_bytes: TokenBytes
+    index: Any
+    rule: MatchRule
+    min_bytes: int
+
+    def tables(self, generations: Sequence[Generation]) -> dict[str, Any]:
+        """Match a part's generations and lay the result out as its tables."""
+        runs = [self._runs(g) for g in generations]
+        found = iter(self.index.find([run.data for own in runs for run in own], self.min_bytes))
+        collected = MatchTables(self.rule)
+        for generation, own in zip(generations, runs, strict=True):
+            ranges = [[(r.start, r.end) for r in next(found)] for _ in own]
+            match = self._analyse(generation, own, ranges)
+            collected.add(generation.family, generation.number, generation.token_ids, match)
+        return collected.tables()
+
+    def _runs(self, generation: Generation) -> list[TokenRun]:
+        prompt = self.token_bytes.bytes_of(generation.prompt_token_ids)
+        return list(self.token_bytes.runs(generation.token_ids, starts_text=not any(prompt)))
+
+    def _analyse(
+        self, generation: Generation, runs: list[TokenRun], ranges: list[list[tuple[int, int]]]
+    ) -> GenerationMatch:
+        prompt = [run.data for run in self.token_bytes.runs(generation.prompt_token_ids, starts_text=True)]
+        return analyse_generation(runs, ranges, prompt, self.rule, self._count)
+
+    def _count(self, data: bytes, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
+        counts = self.index.count_windows(data, starts, ends)
+        return counts.documents, counts.occurrences
