@@ -8,9 +8,10 @@ from typing import Any
 from extraction.errors import InputError
 from pipelines.report.card import card_text
 from pipelines.report.figures import document_count_figure, growth_figure
+from pipelines.report.notes import estimate_notes, share_notes
 from pipelines.report.pages import render_page, write_page
 from pipelines.report.schema import Report, parse_report
-from pipelines.report.verdict import estimate_notes, largest, verdict_of
+from pipelines.report.verdict import largest, verdict_of
 
 
 def render_report(report: Mapping[str, Any], out_dir: Path) -> list[Path]:
@@ -41,6 +42,7 @@ def report_page(report: Report) -> str:
         "growth_figure": growth_figure(report, "growth-words"),
         "documents_figure": document_count_figure(report, "documents-words"),
         "estimate_notes": estimate_notes(report),
+        "share_notes": share_notes(report),
     }
     return render_page("report.html", context)
 

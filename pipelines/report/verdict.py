@@ -145,18 +145,3 @@ def _closing(last: BudgetCounts, level: str) -> Iterator[str]:
 def _incomplete(report: Report) -> Iterator[str]:
     reasons = listing([f"{item.reason} ({count(item.count)})" for item in report.incomplete])
     yield f"Not everything could be read or done: {reasons}. The counts below can only be too low."
-
-
-def estimate_notes(report: Report) -> list[str]:
-    """Why an estimate is missing, or should be taken with care, for each family at its largest budget."""
-    notes = []
-    for name, rows in report.families.items():
-        if not rows:
-            continue
-        estimates = {"lower bound": rows[-1].chao2_windows, "chance of a new one": rows[-1].unseen_mass}
-        for what, value in estimates.items():
-            why = value.reason if value.estimate is None else value.flag
-            if why:
-                missing = "none" if value.estimate is None else "take with care"
-                notes.append(f"{label(name)}, {what}: {missing}, {why}.")
-    return notes

@@ -44,7 +44,7 @@ def numbers(text: str) -> set[str]:
 
 
 def written_forms(data: Any) -> set[str]:
-    """Every number that a page may show for these data: each leaf in each of the ways that pages write numbers."""
+    """Every number that a page may show for these data: each leaf in each way that pages write numbers."""
     forms: set[str] = set()
     for leaf in leaves(data):
         if isinstance(leaf, bool) or leaf is None:

@@ -18,7 +18,10 @@ from pipelines.report.schema import BudgetCounts, GrowthPoint
 from tests.pipelines import report_cases
 from tests.pipelines.page_reading import Page, unexplained
 
-TEXTS = [" ".join(random.Random(seed).choices("alpha bravo charlie delta echo fox golf".split(), k=60)) for seed in range(9)]
+TEXTS = [
+    " ".join(random.Random(seed).choices("alpha bravo charlie delta echo fox golf".split(), k=60))
+    for seed in range(9)
+]
 
 
 def passages(name, kinds):
@@ -29,14 +32,26 @@ def passages(name, kinds):
 @pytest.fixture
 def two_runs(tmp_path):
     first = report_cases.write_run(
-        tmp_path / "first", report_cases.report(), passages("a", [(0, "private"), (1, "private"), (2, "shared")])
+        tmp_path / "first",
+        report_cases.report(),
+        passages("a", [(0, "private"), (1, "private"), (2, "shared")]),
     )
     second_report = report_cases.report()
     second_report["budgets"][-1]["private_passages"] = 31
     second = report_cases.write_run(
         tmp_path / "second",
         second_report,
-        passages("b", [(1, "private"), (3, "private"), (4, "private"), (2, "shared"), (5, "shared"), (6, "low_entropy")]),
+        passages(
+            "b",
+            [
+                (1, "private"),
+                (3, "private"),
+                (4, "private"),
+                (2, "shared"),
+                (5, "shared"),
+                (6, "low_entropy"),
+            ],
+        ),
     )
     return first, second
 
@@ -120,7 +135,10 @@ def test_an_incomplete_run_makes_no_result(tmp_path):
         report_cases.write_run(tmp_path / "a", report_cases.report(), passages("a", [(0, "private")])),
         report_cases.write_run(tmp_path / "b", report_cases.incomplete(report_cases.report()), []),
     ]
-    assert "A run is incomplete, so the comparison is not a result." in Page(compared(runs, tmp_path / "out")[1]).text
+    assert (
+        "A run is incomplete, so the comparison is not a result."
+        in Page(compared(runs, tmp_path / "out")[1]).text
+    )
 
 
 def test_the_same_run_twice_and_a_folder_that_is_no_run_are_refused(two_runs, tmp_path):
@@ -180,7 +198,9 @@ def brute_force(ours: Passage, theirs: Passage) -> bool:
 
 
 made = st.builds(
-    lambda text, tokens: make_passage("p", text, tokens, 4), st.text("ab", min_size=4, max_size=40), st.integers(4, 12)
+    lambda text, tokens: make_passage("p", text, tokens, 4),
+    st.text("ab", min_size=4, max_size=40),
+    st.integers(4, 12),
 )
 
 
@@ -192,7 +212,10 @@ def test_overlap_agrees_with_brute_force(ours, theirs):
 
 def counts(share, low, high):
     made = dict(report_cases.report()["budgets"][0])
-    made |= {"extracted_share": share, "extracted_share_interval": {"estimate": share, "low": low, "high": high}}
+    made |= {
+        "extracted_share": share,
+        "extracted_share_interval": {"estimate": share, "low": low, "high": high},
+    }
     return BudgetCounts.model_validate(made)
 
 
@@ -229,4 +252,6 @@ def test_the_command_names_what_it_wrote(two_runs, tmp_path):
     app.command()(compare_command)
     result = CliRunner().invoke(app, [*map(str, two_runs), "--out", str(tmp_path / "out")])
     assert result.exit_code == 0
-    assert result.stdout.split() == [str(tmp_path / "out" / name) for name in ("compare.json", "compare.html")]
+    assert result.stdout.split() == [
+        str(tmp_path / "out" / name) for name in ("compare.json", "compare.html")
+    ]

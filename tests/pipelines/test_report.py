@@ -15,7 +15,10 @@ from pipelines.report.verdict import verdict_of
 from tests.pipelines import report_cases
 from tests.pipelines.page_reading import Page, unexplained
 
-HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(1)> $\\frac{ \"' `x` [a](javascript:1) | # {{ 7*7 }}"
+HOSTILE = (
+    "</title><script>alert(1)</script><img src=x onerror=alert(1)> $\\frac{ \"' `x` "
+    "[a](javascript:1) | # {{ 7*7 }}"
+)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +57,9 @@ def test_the_policy_allows_the_style_sheet_alone(pages):
     html = (pages / "report.html").read_text(encoding="utf-8")
     (style,) = re.findall(r"<style>(.*?)</style>", html, re.S)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    (policy,) = [a["content"] for tag, a in Page(html).tags if a.get("http-equiv") == "Content-Security-Policy"]
+    (policy,) = [
+        a["content"] for tag, a in Page(html).tags if a.get("http-equiv") == "Content-Security-Policy"
+    ]
     assert policy == (
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
     )
@@ -82,7 +87,9 @@ def test_names_with_markup_are_inert(pages, tmp_path):
     expected = Page(html_of(plain, tmp_path / "plain"))
     found = Page(html_of(hostile_report(), tmp_path / "hostile"))
     assert [tag for tag, _ in found.tags] == [tag for tag, _ in expected.tags]
-    assert [set(attributes) for _, attributes in found.tags] == [set(attributes) for _, attributes in expected.tags]
+    assert [set(attributes) for _, attributes in found.tags] == [
+        set(attributes) for _, attributes in expected.tags
+    ]
     assert "<script>alert(1)</script>" in found.text  # as words
 
 
@@ -163,8 +170,9 @@ def test_nothing_found_is_never_worded_as_safe(tmp_path):
     report = report_cases.nothing_found()
     verdict = verdict_of(parse_report(report))
     assert verdict.heading == "No training text was found at this effort."
-    assert "This does not show that the model is safe: more sampling, or other prompts, can bring text out." in (
-        verdict.sentences
+    assert (
+        "This does not show that the model is safe: more sampling, or other prompts, can bring text out."
+        in (verdict.sentences)
     )
     assert any("at most 0.230" in sentence for sentence in verdict.sentences)  # the upper bound, not 0
     assert any("not a rate of zero" in sentence for sentence in build_limitations(report))
@@ -180,7 +188,9 @@ def test_an_incomplete_run_is_said_first_and_never_clean(made, tmp_path):
     verdict = verdict_of(parse_report(report))
     assert verdict.level == "incomplete" and "incomplete" in verdict.heading
     assert "corpus records that could not be read (37)" in verdict.sentences[0]
-    assert report["limitations"][0].startswith("The run is incomplete: corpus records that could not be read (37)")
+    assert report["limitations"][0].startswith(
+        "The run is incomplete: corpus records that could not be read (37)"
+    )
     paths = render_report(report, tmp_path)
     assert Page(paths[0].read_text()).text.count("Incomplete run") >= 1
     assert all("(incomplete run)" in r.metric_name for r in ModelCard.load(paths[1]).data.eval_results)

@@ -1,0 +1,42 @@
+"""Notes below a table: why an estimate is missing, or should be taken with care. Equal notes are said once."""
+
+from collections.abc import Iterable
+
+from pipelines.report.schema import Estimate, Report
+from pipelines.report.words import count, label
+
+
+def estimate_notes(report: Report) -> list[str]:
+    """Notes on the estimates for each family at its largest budget."""
+    named: list[tuple[str, Estimate]] = []
+    for name, rows in report.families.items():
+        if rows:
+            named.append((f"{label(name)}, lower bound", rows[-1].chao2_windows))
+            named.append((f"{label(name)}, chance of a new one", rows[-1].unseen_mass))
+    curves = [(name, curve.extrapolated) for name, curve in report.growth.items() if curve.extrapolated]
+    flagged = [(f"{label(name)}, twice the effort", points[0].flag) for name, points in curves]
+    return _grouped([*map(_note, named), *((n, f"take with care, {f}") for n, f in flagged if f)])
+
+
+def share_notes(report: Report) -> list[str]:
+    """Notes on the intervals of the extracted share at each budget."""
+    found = [(b.budget, b.extracted_share_interval) for b in report.budgets]
+    return _grouped(
+        _note((f"Share at {count(budget)}", value)) for budget, value in found if value is not None
+    )
+
+
+def _note(named: tuple[str, Estimate]) -> tuple[str, str]:
+    name, value = named
+    if value.estimate is None:
+        return name, f"none, {value.reason}"
+    return name, f"take with care, {value.flag}" if value.flag else ""
+
+
+def _grouped(notes: Iterable[tuple[str, str]]) -> list[str]:
+    """Join the names that share a note, in the notes' order."""
+    names: dict[str, list[str]] = {}
+    for name, note in notes:
+        if note:
+            names.setdefault(note, []).append(name)
+    return [f"{'; '.join(who)}: {note}." for note, who in names.items()]

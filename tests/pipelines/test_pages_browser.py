@@ -1,0 +1,127 @@
+"""The pages in a real browser: they fit a desk and a telephone, fetch nothing, and need no mouse.
+
+With EXTRACTION_PICTURES=FOLDER the pictures of the README are written there, of EXTRACTION_REPORT=report.json. With
+AXE=axe.min.js (from the npm package axe-core) the pages are checked for accessibility too.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pipelines.compare import compare_runs
+from pipelines.report import read_report, render_report
+from tests.pipelines import report_cases
+
+pytestmark = pytest.mark.browser
+SIZES = {"desktop": (1280, 1400), "phone": (390, 844)}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if path is None:
+        pytest.skip("no Chromium on this machine")
+    with playwright.sync_playwright() as started:
+        made = started.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-background-networking", "--disable-gpu"]
+        )
+        yield made
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    long = report_cases.report()
+    long["method"]["model"]["name"] = "models/" + "a-very-long-name-" * 12
+    runs = [
+        report_cases.write_run(folder / name, made, [(name, "private", name * 40, 60)])
+        for name, made in (("first", report_cases.report()), ("second", long))
+    ]
+    return {
+        "report": render_report(report_cases.report(), folder / "report")[0],
+        "long": render_report(long, folder / "long")[0],
+        "nothing": render_report(report_cases.nothing_found(), folder / "nothing")[0],
+        "compare": compare_runs(runs, folder / "compare")[1],
+    }
+
+
+@pytest.fixture
+def opened(browser):
+    contexts = []
+
+    def open_page(path, size, **options):
+        width, height = SIZES[size]
+        contexts.append(browser.new_context(viewport={"width": width, "height": height}, **options))
+        page = contexts[-1].new_page()
+        page.seen = []
+        page.on("console", lambda message: page.seen.append(message.text))
+        page.on("request", lambda request: page.seen.append(request.url))
+        page.goto(path.as_uri())
+        page.seen.remove(path.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["report", "long", "nothing", "compare"])
+def test_a_page_fits_and_fetches_nothing(opened, pages, name, size):
+    page = opened(pages[name], size)
+    assert page.seen == []  # neither a request nor a refusal by the policy
+    assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
+    shown = page.evaluate(
+        "[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width > 0).length"
+    )
+    assert shown == page.locator("figure").count()
+
+
+def test_figures_follow_light_and_dark(opened, pages):
+    colours = {
+        scheme: opened(pages["report"], "desktop", color_scheme=scheme).evaluate(
+            "getComputedStyle(document.querySelector('.growth-wide .stroke-private')).stroke"
+        )
+        for scheme in ("light", "dark")
+    }
+    assert colours["light"] != colours["dark"]
+
+
+def test_the_keyboard_reaches_the_result_and_every_wide_table(opened, pages):
+    page = opened(pages["report"], "phone")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the result"
+    assert page.locator(".scroll:not([tabindex='0'])").count() == 0
+
+
+def test_print_shows_the_numbers_behind_the_figures(opened, pages):
+    page = opened(pages["report"], "desktop")
+    page.emulate_media(media="print")
+    assert page.locator("details table").first.evaluate("t => t.getBoundingClientRect().height") > 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["report", "nothing", "compare"])
+def test_axe_finds_nothing(opened, pages, name, scheme):
+    axe = os.environ.get("AXE")
+    if not axe:
+        pytest.skip("AXE does not name axe.min.js")
+    page = opened(pages[name], "desktop", color_scheme=scheme, bypass_csp=True)
+    page.evaluate(Path(axe).read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run()")["violations"]
+    assert [(v["id"], v["nodes"][0]["html"]) for v in found] == []
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_pictures_for_the_readme(opened, tmp_path, size):
+    folder, report = os.environ.get("EXTRACTION_PICTURES"), os.environ.get("EXTRACTION_REPORT")
+    if not folder or not report:
+        pytest.skip("EXTRACTION_PICTURES names no folder, or EXTRACTION_REPORT no report.json")
+    page = render_report(read_report(Path(report).parent), tmp_path)[0]
+    path = Path(folder) / f"report-{size}.png"
+    opened(page, size, device_scale_factor=1 if size == "desktop" else 2).screenshot(path=path)
+    assert path.stat().st_size < 300_000
