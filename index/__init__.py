@@ -1,4 +1,4 @@
-"""The training corpus: reading it, the n-gram index, exact matching, string look-up. Knows nothing of models."""
+"""The training corpus: reading it, the n-gram index, exact matching, strings. Knows nothing of models."""
 
 from index.build import BuildOptions, add_to_index, build_index
 from index.corpus import Counts, Index, IndexInfo, Range, Shard, open_index

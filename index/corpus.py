@@ -79,7 +79,9 @@ class Index:
         try:
             self.key = (directory / "key").read_bytes()
         except OSError as error:
-            raise SourceError(f"{directory / 'key'}: missing or unreadable; the index is truncated") from error
+            raise SourceError(
+                f"{directory / 'key'}: missing or unreadable; the index is truncated"
+            ) from error
 
     def __reduce__(self) -> tuple[Callable[[str], "Index"], tuple[str]]:
         return open_index, (str(self.directory),)
@@ -109,12 +111,12 @@ class Index:
             min_bytes: the shortest range to report; the index's own minimum where it is None.
 
         Returns:
-            For each text its ranges, ascending, none inside another. They are not trimmed to whole characters.
+            For each text its ranges, ascending, none inside another, not trimmed to whole characters.
 
         Raises:
             SourceError: `min_bytes` is below what the index was built for.
         """
-        least = self._checked_minimum(min_bytes)
+        least = self.checked_minimum(min_bytes)
         found: list[list[Range]] = [[] for _ in texts]
         for buffer in query_buffers(texts, least):
             begins, ends = self._ranges(buffer, least)
@@ -127,10 +129,17 @@ class Index:
                 found[number].append(Range(begin, end))
         return found
 
-    def _checked_minimum(self, min_bytes: int | None) -> int:
+    def checked_minimum(self, min_bytes: int | None) -> int:
+        """Settle the shortest match to report.
+
+        Raises:
+            SourceError: `min_bytes` is below what the index was built for.
+        """
         built = self._manifest.min_bytes
         if min_bytes is not None and min_bytes < built:
-            raise SourceError(f"{self.directory}: built for matches of {built} bytes or more, not {min_bytes}")
+            raise SourceError(
+                f"{self.directory}: built for matches of {built} bytes or more, not {min_bytes}"
+            )
         return min_bytes or built
 
     def _ranges(self, buffer: QueryBuffer, least: int) -> tuple[Int64, Int64]:
@@ -138,7 +147,12 @@ class Index:
 
         span = (buffer.firsts[0], buffer.lasts[-1])
         parts = [
-            grow(lambda begins, ends, t=segment.tables: find_ranges(t, buffer.data, *span, least, begins, ends), 2)
+            grow(
+                lambda begins, ends, t=segment.tables: find_ranges(
+                    t, buffer.data, *span, least, begins, ends
+                ),
+                2,
+            )
             for segment in self._segments
         ]
         begins, ends = (np.concatenate([part[column] for part in parts]) for column in range(2))
@@ -197,7 +211,9 @@ class Index:
         if (np.diff(starts) < 0).any() or (np.diff(ends) < 0).any():
             raise ValueError("windows must ascend")
         if starts[0] < 0 or ends[-1] > len(text) or int((ends - starts).min()) < self._manifest.min_bytes:
-            raise ValueError(f"windows must lie in the text and have at least {self._manifest.min_bytes} bytes")
+            raise ValueError(
+                f"windows must lie in the text and have at least {self._manifest.min_bytes} bytes"
+            )
         (buffer,) = query_buffers([text[starts[0] : ends[-1]]], 0)
         for segment in self._segments:
             documents, occurrences = count_in_segment(segment, buffer, starts - starts[0], ends - starts[0])
@@ -206,7 +222,7 @@ class Index:
         return counts
 
     def document_ids(self, text: bytes, limit: int = 10) -> list[str]:
-        """The ids of documents that hold a text of at least `info.min_bytes` bytes; the first `limit` in stored order."""
+        """List the first `limit` ids, in stored order, of the documents that hold a text."""
         from index.search import gather_occurrences
 
         if len(text) < self._manifest.min_bytes:
@@ -249,11 +265,13 @@ class Index:
         """Cut the documents into `count` disjoint parts of about equal text, each picklable and iterable."""
         total = sum(segment.text.size for segment in self._segments)
         bounds = [total * number // count for number in range(count + 1)]
-        return [Shard(str(self.directory), low, high) for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
+        return [
+            Shard(str(self.directory), low, high) for low, high in zip(bounds[:-1], bounds[1:], strict=True)
+        ]
 
     @property
     def _repeated(self) -> dict[tuple[int, int], tuple[int, int]]:
-        """Documents that an earlier segment holds too: (segment, document) to (segment, document) of the first."""
+        """Documents that an earlier segment holds too, mapped to their first place; (segment, document)."""
         if not hasattr(self, "_repeated_documents"):
             from index.duplicates import repeated_documents
 
@@ -295,7 +313,7 @@ class Shard:
 
 
 def grow(fill: Callable[..., int], columns: int) -> list[Int64]:
-    """Call a kernel that fills arrays and says how many rows it has, again with larger ones where they do not fit."""
+    """Call a kernel that fills arrays and says how many rows it has; again with larger ones if needed."""
     size = 4096
     while True:
         arrays = [np.empty(size, dtype=np.int64) for _ in range(columns)]

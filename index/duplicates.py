@@ -11,7 +11,7 @@ Place = tuple[int, int]
 
 
 def repeated_documents(segments: Sequence[Segment]) -> dict[Place, Place]:
-    """Map each document that an earlier segment holds too to its first place; places are (segment, document)."""
+    """Map each document that an earlier segment holds too to its first place, as (segment, document)."""
     if len(segments) < 2:
         return {}
     bounds = np.cumsum([0, *(segment.hashes.shape[0] for segment in segments)])

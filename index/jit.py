@@ -1,6 +1,6 @@
 """Compiled kernels: one decorator, and the few machine instructions that numba does not offer by itself.
 
-Everything that is compiled lives in modules that import this one; they are imported only by work that needs them.
+Everything that is compiled lives in modules that import this one, which only work that needs them imports.
 """
 
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
@@ -18,7 +18,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def kernel(function: Function) -> Function:
-    """Compile a function on its first call, release the interpreter lock in it, and cache the result on disk."""
+    """Compile a function on its first call, without the interpreter lock, and cache the result on disk."""
     return cast(Function, njit(cache=True, nogil=True)(function))
 
 
@@ -26,7 +26,7 @@ def _load64(_context: Any, array: Any, _index: Any) -> Any:
     """Read eight bytes of a byte array at any offset as one little-endian word; no bounds are checked."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = make_array(signature.args[0])(context, builder, arguments[0]).data
+        data = make_array(signature.args[0])(context, builder, arguments[0]).data  # type: ignore[no-untyped-call]
         address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
         word = builder.load(address)
         word.align = 1
@@ -44,8 +44,8 @@ def _trailing_zeros(_context: Any, _word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-load64: Callable[[Array, Any], Any] = intrinsic(_load64)
-trailing_zeros: Callable[[Any], Any] = intrinsic(_trailing_zeros)
+load64 = cast(Callable[[Array, Any], Any], intrinsic(_load64))
+trailing_zeros = cast(Callable[[Any], Any], intrinsic(_trailing_zeros))
 
 LOW_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)
 ONES = np.uint64(0x0101010101010101)
@@ -70,7 +70,7 @@ def common_right(a: Array, i: Any, b: Array, j: Any) -> Any:
 
 @kernel
 def common_left(a: Array, i: Any, b: Array, j: Any, limit: Any) -> Any:
-    """Count the equal bytes before `a[i]` and `b[j]`, at most `limit`; the caller makes sure that they differ in range."""
+    """Count the equal bytes before `a[i]` and `b[j]`, at most `limit`."""
     n = np.int64(0)
     while n < limit and a[i - 1 - n] == b[j - 1 - n]:
         n += 1

@@ -1,12 +1,12 @@
-"""The numbers that every part of the index agrees on: marks between documents, seed length, gap between seeds."""
+"""What every part of the index agrees on: marks between documents, seed length, gap between seeds."""
 
 from dataclasses import dataclass
 
 FORMAT = "extraction-index"
 VERSION = 1
 
-# UTF-8 never holds these two bytes. DOCUMENT_MARK stands before and after every document of a segment's text, and
-# QUERY_MARK around every text that is looked up, so that no comparison can cross a border and none needs a bound.
+# UTF-8 never holds these two bytes. DOCUMENT_MARK stands before and after every document of a segment's text,
+# QUERY_MARK around every text that is looked up: no comparison can cross a border, and none needs a bound.
 DOCUMENT_MARK = 0xFF
 QUERY_MARK = 0xFE
 PAD = 64
@@ -33,7 +33,7 @@ class Layout:
 
     @property
     def gap(self) -> int:
-        """The largest distance between neighbouring seeds; also the length of left context that seeds are grouped by."""
+        """The largest distance between neighbouring seeds, and the length of their left context."""
         return self.min_bytes - self.seed_bytes + 1
 
 

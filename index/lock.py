@@ -20,5 +20,7 @@ def folder_lock(directory: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise SourceError(f"{directory}: another build is writing to it; wait for it or choose another folder") from error
+            raise SourceError(
+                f"{directory}: another build is writing to it; wait for it or choose another folder"
+            ) from error
         yield

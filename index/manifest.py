@@ -67,7 +67,7 @@ class Manifest:
 
 
 def write_manifest(directory: Path, manifest: Manifest) -> None:
-    """Make an index visible: write `index.json` with checksums of what describes its segments and of itself."""
+    """Make an index visible: write `index.json` with checksums of the segments' descriptions and itself."""
     content: dict[str, Any] = {"format": FORMAT, "version": VERSION, **asdict(manifest)}
     content["segment_checksums"] = [_checksum(directory / "segments" / name) for name in manifest.segments]
     content["key_check"] = hashlib.blake2b((directory / "key").read_bytes(), digest_size=8).hexdigest()
@@ -83,12 +83,16 @@ def read_manifest(directory: Path) -> Manifest:
     if not directory.is_dir():
         raise SourceError(f"{directory}: no such index folder")
     if (directory / "plan.json").exists() and not (directory / "index.json").exists():
-        raise SourceError(f"{directory}: its build did not finish; run the same `index build` again to go on with it")
+        raise SourceError(
+            f"{directory}: its build did not finish; run the same `index build` again to go on with it"
+        )
     content = read_json(directory / "index.json")
     try:
         fields = {name: content[name] for name in Manifest.__dataclass_fields__}
     except KeyError as error:
-        raise SourceError(f"{directory / 'index.json'}: field {error} is missing; build the index again") from error
+        raise SourceError(
+            f"{directory / 'index.json'}: field {error} is missing; build the index again"
+        ) from error
     return Manifest(**{**fields, "segments": tuple(fields["segments"]), "sources": tuple(fields["sources"])})
 
 
@@ -101,7 +105,9 @@ def damaged_descriptions(directory: Path) -> list[Path]:
     for name, checksum in zip(content["segments"], content.get("segment_checksums", []), strict=False):
         if _checksum(directory / "segments" / name) != checksum:
             damaged.append(directory / "segments" / name / "segment.json")
-    if hashlib.blake2b((directory / "key").read_bytes(), digest_size=8).hexdigest() != content.get("key_check"):
+    if hashlib.blake2b((directory / "key").read_bytes(), digest_size=8).hexdigest() != content.get(
+        "key_check"
+    ):
         damaged.append(directory / "key")
     return damaged
 

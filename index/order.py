@@ -1,7 +1,7 @@
 """Sorts seeds into groups of equal left context and seed, and each group by the text that follows.
 
-A group is what look-up works on: its members match a text equally far to the left, and the member that matches
-furthest to the right is found by binary search.
+A group is what look-up works on: its members match a text equally far to the left, and the member that
+matches furthest to the right is found by binary search.
 """
 
 from typing import Any
@@ -36,7 +36,7 @@ def compare_right(text: Array, i: Any, j: Any) -> Any:
 
 @kernel
 def compare_left(text: Array, i: Any, j: Any, length: Any) -> Any:
-    """Order two positions by the `length` bytes before them, read backwards, up to the start of their documents."""
+    """Order two positions by the `length` bytes before them, backwards, within their documents."""
     for n in range(1, length + 1):
         a = text[i - n]
         b = text[j - n]
@@ -92,7 +92,15 @@ def _insertion_sort(
 
 @kernel
 def _merge_sort(
-    text: Array, hashes: Array, positions: Array, rows: Array, spare: Array, low: Any, high: Any, gap: Any, words: Any
+    text: Array,
+    hashes: Array,
+    positions: Array,
+    rows: Array,
+    spare: Array,
+    low: Any,
+    high: Any,
+    gap: Any,
+    words: Any,
 ) -> None:
     for start in range(low, high, SMALL):
         _insertion_sort(text, hashes, positions, rows, start, min(start + SMALL, high), gap, words)
@@ -145,9 +153,9 @@ def order_seeds(text: Array, positions: Array, hashes: Array, layout: Layout) ->
         layout: seed length and gap.
 
     Returns:
-        Rows (int64[n], indices into `positions` in sorted order) and whether each row is the first of its group.
+        Rows (int64[n], indices into `positions` in sorted order); whether each row is the first of its group.
     """
-    # The high bits of the hash and the number of the seed share one word: sorting plain words is what numpy does best.
+    # High bits of the hash and the number of the seed share one word: plain words are what numpy sorts best.
     bits = np.uint64(max(1, int(positions.size).bit_length()))
     packed = hashes >> bits << bits
     packed |= np.arange(positions.size, dtype=np.uint64)

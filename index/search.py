@@ -1,9 +1,10 @@
 """Kernels that look texts up in one segment. Knows nothing of files, ids or the merging of segments.
 
-Texts lie in one buffer between query marks (see `query.py`). The argument everything rests on: an occurrence of at
-least `min_bytes` bytes holds a first seed, less than `gap` bytes into it. A group whose left context matches for the
-whole `gap` has an earlier seed inside every match, so it can be passed over; any other group matches exactly as far to
-the left as each of its members, and its members are sorted by what follows, so the furthest one is found by bisection.
+Texts lie in one buffer between query marks (see `query.py`). The argument everything rests on: an occurrence
+of at least `min_bytes` bytes holds a first seed, less than `gap` bytes into it. A group whose left context
+matches for the whole `gap` has an earlier seed inside every match, so it can be passed over; any other group
+matches exactly as far to the left as each of its members, and its members are sorted by what follows, so the
+furthest one is found by bisection.
 """
 
 from typing import Any, NamedTuple
@@ -102,7 +103,7 @@ def _furthest_right(t: Tables, g: Any, query: Array, at: Any) -> Any:
 
 @kernel
 def _first_row(t: Tables, low: Any, high: Any, query: Array, at: Any, length: Any, after: Any) -> Any:
-    """The first row whose following text is not below `length` bytes of the query (`after`: is above them)."""
+    """Find the first row whose text is not below `length` bytes of the query (`after`: is above them)."""
     low -= 1
     shared_low, shared_high = np.int64(0), np.int64(0)
     while high - low > 1:
@@ -120,7 +121,9 @@ def _first_row(t: Tables, low: Any, high: Any, query: Array, at: Any, length: An
 
 
 @kernel
-def find_ranges(t: Tables, query: Array, first: Any, last: Any, min_bytes: Any, begins: Array, ends: Array) -> Any:
+def find_ranges(
+    t: Tables, query: Array, first: Any, last: Any, min_bytes: Any, begins: Array, ends: Array
+) -> Any:
     """Write ranges of the query that stand in the segment; all maximal ones are among them.
 
     Returns:
@@ -224,7 +227,14 @@ def document_of(starts: Array, position: Any, low: Any) -> Any:
 
 @kernel
 def count_texts(
-    t: Tables, query: Array, firsts: Array, lasts: Array, done: Any, room: Array, documents: Array, occurrences: Array
+    t: Tables,
+    query: Array,
+    firsts: Array,
+    lasts: Array,
+    done: Any,
+    room: Array,
+    documents: Array,
+    occurrences: Array,
 ) -> Any:
     """Add the counts of texts `done`.. to the totals, until all are counted or `room` is too small for one.
 

@@ -23,7 +23,7 @@ def seed_hash(text: Array, at: Any, words: Any) -> Any:
 
 @kernel
 def is_plain_filler(text: Array, at: Any, words: Any) -> Any:
-    """Say whether three quarters of a seed's bytes are repeated after 1 to 8 bytes: runs, rules, small tables."""
+    """Say whether three quarters of a seed's bytes come again 1 to 8 bytes later: runs, rules."""
     enough = 6 * words
     for period in range(1, LONGEST_PERIOD + 1):
         equal = np.uint64(0)
@@ -51,7 +51,7 @@ def _choose(text: Array, starts: Array, ends: Array, gap: Any, words: Any, out: 
     for d in range(starts.size):
         last = ends[d] - 8 * words
         previous = starts[d] - 1
-        # A window of `gap` seed positions must fit into the document, otherwise no match can need a seed there.
+        # Where no window of `gap` seed positions fits into the document any more, no match can need a seed.
         while previous + gap <= last:
             previous = _furthest_good(text, previous + 1, previous + gap, words)
             out[n] = previous
@@ -68,8 +68,8 @@ def _hash_all(text: Array, positions: Array, words: Any, out: Array) -> None:
 def choose_seeds(text: Array, starts: Array, ends: Array, layout: Layout) -> Array:
     """Choose the seeds of all documents.
 
-    Any two neighbours of a document are at most `layout.gap` apart, the first is at most `gap - 1` into it and the
-    last within reach of its end: every piece of `min_bytes` bytes holds a whole seed.
+    Neighbours are at most `layout.gap` apart, the first is at most `gap - 1` into a document, the last within
+    reach of its end: every piece of `min_bytes` bytes holds a whole seed.
 
     Args:
         text: uint8, documents between document marks, padded.
@@ -81,7 +81,9 @@ def choose_seeds(text: Array, starts: Array, ends: Array, layout: Layout) -> Arr
         int64[n], ascending positions.
     """
     # Two choices in a row always advance by more than one gap.
-    capacity = int((2 * np.maximum(ends - starts, 0) // (layout.gap + 1) + 1)[ends - starts >= layout.min_bytes].sum())
+    capacity = int(
+        (2 * np.maximum(ends - starts, 0) // (layout.gap + 1) + 1)[ends - starts >= layout.min_bytes].sum()
+    )
     out = np.empty(capacity + 1, dtype=np.int64)
     n = _choose(text, starts, ends, layout.gap, layout.words, out)
     return out[:n]

@@ -90,7 +90,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 def _write_array(path: Path, array: Array) -> tuple[int, int]:
     checksum = 0
-    data = memoryview(np.ascontiguousarray(array)).cast("B") if array.size else memoryview(b"")
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
     with open(path, "wb") as file:
         for start in range(0, len(data), CHUNK):
             chunk = data[start : start + CHUNK]
@@ -108,11 +108,15 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise SourceError(f"{path}: missing or damaged; {path.parent} is no whole index, build it again") from error
+        raise SourceError(
+            f"{path}: missing or damaged; {path.parent} is no whole index, build it again"
+        ) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise SourceError(f"{path}: not written by this program; {path.parent} is no index")
     if content.get("version") != VERSION:
-        raise SourceError(f"{path}: format version {content.get('version')}, this program reads {VERSION}; build again")
+        raise SourceError(
+            f"{path}: format version {content.get('version')}, this program reads {VERSION}; build again"
+        )
     return content
 
 
@@ -141,7 +145,7 @@ class Segment:
         if size == 0:
             return np.zeros(0, dtype=kind)
         with open(self.directory / f"{name}.bin", "rb") as file:
-            # A private mapping: numba compiles separate code for read-only arrays, and tests hand it plain ones.
+            # A private mapping: numba would compile other code for read-only arrays.
             return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY), dtype=kind)
 
     @cached_property
@@ -172,10 +176,19 @@ class Segment:
         names = ("keys", "groups", "postings", "buckets", "bitmap")
         keys, groups, postings, buckets, bitmap = (self.array(name) for name in names)
         return Tables(
-            text=self.text, starts=self.starts, copies=self.copies, keys=keys, groups=groups, postings=postings,
-            buckets=buckets, bucket_shift=np.uint64(64 - self.info.bucket_bits), bitmap=bitmap,
-            bitmap_shift=np.uint64(64 - self.info.bitmap_bits), words=self.info.layout.words, gap=self.info.layout.gap,
-        )  # fmt: skip
+            text=self.text,
+            starts=self.starts,
+            copies=self.copies,
+            keys=keys,
+            groups=groups,
+            postings=postings,
+            buckets=buckets,
+            bucket_shift=np.uint64(64 - self.info.bucket_bits),
+            bitmap=bitmap,
+            bitmap_shift=np.uint64(64 - self.info.bitmap_bits),
+            words=self.info.layout.words,
+            gap=self.info.layout.gap,
+        )
 
     def document(self, number: int) -> bytes:
         """The text of a document."""
@@ -217,7 +230,14 @@ def _parse_info(path: Path) -> SegmentInfo:
             files={name: (content["files"][name][0], content["files"][name][1]) for name in FILES},
             **{
                 name: content[name]
-                for name in ("documents", "distinct_documents", "text_bytes", "wide", "bucket_bits", "bitmap_bits")
+                for name in (
+                    "documents",
+                    "distinct_documents",
+                    "text_bytes",
+                    "wide",
+                    "bucket_bits",
+                    "bitmap_bits",
+                )
             },
         )
     except (KeyError, TypeError, IndexError) as error:

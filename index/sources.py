@@ -16,7 +16,6 @@ BATCH_BYTES = 16 << 20
 BATCH_ROWS = 65536
 PARQUET = (".parquet", ".pq")
 JSON_LINES = (".jsonl", ".ndjson")
-COMPRESSED = (".gz", ".zst")
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,9 @@ def _parquet_pieces(path: Path, name: str, options: ReadOptions) -> list[Piece]:
         columns = file.schema_arrow.names
         if options.text_column not in columns:
             have = ", ".join(columns) or "none"
-            raise SourceError(f"{path}: no column {options.text_column!r}; it has: {have} (choose with --text-column)")
+            raise SourceError(
+                f"{path}: no column {options.text_column!r}; it has: {have} (choose with --text-column)"
+            )
         column = columns.index(options.text_column)
         _check_type(path, file.schema_arrow.field(column).type, options)
         pieces, before = [], 0
@@ -164,10 +165,19 @@ def _check_type(path: Path, found: Any, options: ReadOptions) -> None:
 
     value = found.value_type if kinds.is_dictionary(found) else found
     if not any(
-        test(value) for test in (kinds.is_string, kinds.is_large_string, kinds.is_string_view, kinds.is_null,
-                                 kinds.is_binary, kinds.is_large_binary)
+        test(value)
+        for test in (
+            kinds.is_string,
+            kinds.is_large_string,
+            kinds.is_string_view,
+            kinds.is_null,
+            kinds.is_binary,
+            kinds.is_large_binary,
+        )
     ):
-        raise SourceError(f"{path}: column {options.text_column!r} holds {found}, not text (choose with --text-column)")
+        raise SourceError(
+            f"{path}: column {options.text_column!r} holds {found}, not text (choose with --text-column)"
+        )
 
 
 def read_documents(pieces: Sequence[Piece], options: ReadOptions) -> Iterator[Batch]:
@@ -179,9 +189,13 @@ def read_documents(pieces: Sequence[Piece], options: ReadOptions) -> Iterator[Ba
     rows = _Rows()
     for piece in pieces:
         if piece.kind == "parquet":
+            yield rows.batch()
+            rows = _Rows()
             yield from _read_parquet(piece, options)
             continue
-        for _ in _read_jsonl(piece, options, rows) if piece.kind == "jsonl" else _read_text(piece, options, rows):
+        for _ in (
+            _read_jsonl(piece, options, rows) if piece.kind == "jsonl" else _read_text(piece, options, rows)
+        ):
             if rows.full():
                 yield rows.batch()
                 rows = _Rows()
@@ -202,14 +216,16 @@ def _read_parquet(piece: Piece, options: ReadOptions) -> Iterator[Batch]:
                 yield _parquet_batch(batch, piece, row, options)
                 row += batch.num_rows
         except (pa.ArrowInvalid, OSError) as error:
-            raise SourceError(f"{piece.path}: unreadable from row {row} on; rewrite the file or leave it out") from error
+            raise SourceError(
+                f"{piece.path}: unreadable from row {row} on; rewrite the file or leave it out"
+            ) from error
 
 
 def _rows_at_once(file: Any, row_groups: Sequence[int]) -> int:
     groups = [file.metadata.row_group(number) for number in row_groups]
     rows = sum(group.num_rows for group in groups)
     size = sum(group.total_byte_size for group in groups)
-    return max(1, min(BATCH_ROWS, rows * BATCH_BYTES // max(size, 1)))
+    return max(1, min(BATCH_ROWS, int(rows * BATCH_BYTES // max(size, 1))))
 
 
 def _parquet_batch(batch: Any, piece: Piece, row: int, options: ReadOptions) -> Batch:
@@ -239,7 +255,9 @@ def _named(ids: Any, piece: Piece, row: int) -> Any:
 
     if not ids.null_count:
         return ids
-    names = [name if name is not None else f"{piece.name}:{row + n}" for n, name in enumerate(ids.to_pylist())]
+    names = [
+        name if name is not None else f"{piece.name}:{row + n}" for n, name in enumerate(ids.to_pylist())
+    ]
     return pa.array(names, pa.large_string())
 
 
@@ -266,16 +284,12 @@ def _decoded(value: bytes | None) -> str | None:
 
 
 def _open_stream(piece: Piece) -> IO[bytes]:
-    if piece.path.lower().endswith(".gz"):
-        import gzip
+    """Open a plain, gzip or zstandard file; Arrow's streams say when one is cut short, others keep silent."""
+    import pyarrow as pa
 
-        return io.BufferedReader(gzip.open(piece.path, "rb"))  # type: ignore[arg-type]
-    file = open(piece.path, "rb")
-    if piece.path.lower().endswith(".zst"):
-        import zstandard
-
-        return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True))
-    return file
+    name = piece.path.lower()
+    compression = "gzip" if name.endswith(".gz") else "zstd" if name.endswith(".zst") else None
+    return io.BufferedReader(pa.input_stream(piece.path, compression=compression))
 
 
 def _read_jsonl(piece: Piece, options: ReadOptions, rows: _Rows) -> Iterator[None]:
@@ -286,7 +300,7 @@ def _read_jsonl(piece: Piece, options: ReadOptions, rows: _Rows) -> Iterator[Non
                     continue
                 _add_line(line, number, piece, options, rows)
                 yield
-    except (OSError, EOFError) as error:
+    except OSError as error:
         raise SourceError(f"{piece.path}: cannot be read to its end; is it damaged?") from error
 
 
@@ -331,5 +345,5 @@ def _read_text(piece: Piece, options: ReadOptions, rows: _Rows) -> Iterator[None
         rows.not_text += piece.from_folder
         rows.skipped += not piece.from_folder
     except OSError as error:
-        raise SourceError(f"{piece.path}: cannot be read") from error
+        raise SourceError(f"{piece.path}: cannot be read to its end; is it damaged?") from error
     yield

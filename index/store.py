@@ -1,4 +1,4 @@
-"""Collects the text of a segment: each distinct document once, between document marks, with the records that hold it."""
+"""Collects the text of a segment: each distinct document once, with the ids of the records that hold it."""
 
 from typing import Any
 
@@ -57,7 +57,14 @@ def _rehash(hashes: Array, count: Any, table: Array) -> None:
 
 @kernel
 def _add(
-    text: Array, starts: Array, hashes: Array, table: Array, count: Any, data: Array, offsets: Array, out: Array
+    text: Array,
+    starts: Array,
+    hashes: Array,
+    table: Array,
+    count: Any,
+    data: Array,
+    offsets: Array,
+    out: Array,
 ) -> Any:
     """Append the documents of a batch that are new; `starts[count]` is where the next one goes."""
     mask = table.size - 1
@@ -95,7 +102,7 @@ def _fingerprint(hashes: Array, documents: Array, ids: Array, offsets: Array, su
 
 
 class TextStore:
-    """The documents of one segment while it is built. Grows as batches are added; holds identical texts once."""
+    """The documents of one segment while it is built. Grows batch by batch; holds identical texts once."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -149,7 +156,7 @@ class TextStore:
         return self._text[: self.used + PAD]
 
     def starts(self) -> Array:
-        """int64[d + 1]: where each document begins; the next one's start is two past its last byte's index."""
+        """int64[d + 1]: where each document begins; it ends one byte before the next one's start."""
         return self._starts[: self.count + 1]
 
     def hashes(self) -> Array:
@@ -157,7 +164,7 @@ class TextStore:
         return self._hashes[: self.count]
 
     def ids(self) -> tuple[Any, Array]:
-        """All ids grouped by document (large_string array), and int64[d + 1]: where each document's ids begin."""
+        """All ids grouped by document (large_string array); int64[d + 1], where each document's ids begin."""
         import pyarrow as pa
 
         ids = pa.chunked_array(self._ids, type=pa.large_string()).combine_chunks()

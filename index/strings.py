@@ -1,4 +1,4 @@
-"""Counts short strings by one pass over the text: a hash of each string's rarest piece is tested at every place.
+"""Counts short strings by one pass over the text: a piece of each string is looked for at every place.
 
 Knows nothing of seeds: it serves strings that are too short for the n-gram index.
 """
@@ -45,10 +45,19 @@ class _Plan:
 
 @kernel
 def _scan(
-    text: Array, first: Any, last: Any, bits: Array, shift: Any, mask: Any, words: Array, data: Array, bounds: Array,
-    anchors: Array, out: Array,
-) -> Any:  # fmt: skip
-    """Write (string, position) of every place in `text[first:last]` where a string stands; return how many."""
+    text: Array,
+    first: Any,
+    last: Any,
+    bits: Array,
+    shift: Any,
+    mask: Any,
+    words: Array,
+    data: Array,
+    bounds: Array,
+    anchors: Array,
+    out: Array,
+) -> Any:
+    """Write (string, position) of every place in `text[first:last]` where a string stands; count them."""
     n = 0
     for at in range(first, last):
         word = load64(text, at) & mask
@@ -77,13 +86,15 @@ def count_strings(
     """Count documents and places of each string in all segments (see `Index.count_strings`)."""
     if not all(strings):
         raise ValueError("strings to count must not be empty")
-    wanted = [(string.casefold() if ignore_case else string).encode("utf-8", "surrogatepass") for string in strings]
+    wanted = [
+        (string.casefold() if ignore_case else string).encode("utf-8", "surrogatepass") for string in strings
+    ]
     plans = _plans(wanted)
     counts = Counts(np.zeros(len(strings), dtype=np.int64), np.zeros(len(strings), dtype=np.int64))
     blocks = [(segment, first, last) for segment in segments for first, last in _blocks(segment)]
     edges = _word_edges(wanted) if whole_words else None
     with ThreadPoolExecutor() as pool:
-        for found in pool.map(lambda block: _count_block(*block, plans, ignore_case, edges), blocks):
+        for found in pool.map(lambda block: _count_block(block, plans, ignore_case, edges), blocks):
             for numbers, documents, occurrences in found:
                 np.add.at(counts.documents, numbers, documents)
                 np.add.at(counts.occurrences, numbers, occurrences)
@@ -133,8 +144,9 @@ def _hash_bits(count: int) -> int:
 
 
 def _count_block(
-    segment: Segment, first: int, last: int, plans: Sequence[_Plan], ignore_case: bool, edges: Array | None
+    block: tuple[Segment, int, int], plans: Sequence[_Plan], ignore_case: bool, edges: Array | None
 ) -> list[tuple[Array, Array, Array]]:
+    segment, first, last = block
     text = segment.text[segment.starts[first] - 1 : segment.starts[last]]
     if ignore_case:
         text = _folded(text.tobytes())
@@ -194,7 +206,12 @@ def _whole(text: Array, where: Array, lengths: Array, edges: Array) -> Array:
     wide_before, wide_after = (((byte >= 128) & (byte != DOCUMENT_MARK)) for byte in (before, after))
     for n in np.flatnonzero(~inside & (wide_before | wide_after)).tolist():
         start, end = int(where[n]), int(where[n] + lengths[n])
-        left = text[max(0, start - 4) : start].tobytes().decode("utf-8", "ignore")[-1:] if wide_before[n] else ""
+        left = (
+            text[max(0, start - 4) : start].tobytes().decode("utf-8", "ignore")[-1:] if wide_before[n] else ""
+        )
         right = text[end : end + 4].tobytes().decode("utf-8", "ignore")[:1] if wide_after[n] else ""
-        inside[n] = (edges[n, 0] and bool(left) and _is_word(left)) or (edges[n, 1] and bool(right) and _is_word(right))
-    return ~inside
+        inside[n] = (edges[n, 0] and bool(left) and _is_word(left)) or (
+            edges[n, 1] and bool(right) and _is_word(right)
+        )
+    whole: Array = ~inside
+    return whole

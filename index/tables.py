@@ -29,8 +29,8 @@ def build_tables(text: Array, starts: Array, layout: Layout) -> tuple[dict[str, 
         layout: seed length and gap.
 
     Returns:
-        The arrays `keys`, `groups`, `postings`, `buckets`, `bitmap` of `search.Tables`, and the numbers that describe
-        them (`wide`, `bucket_bits`, `bitmap_bits`).
+        The arrays `keys`, `groups`, `postings`, `buckets`, `bitmap` of `search.Tables`, and the numbers that
+        describe them (`wide`, `bucket_bits`, `bitmap_bits`).
     """
     positions = choose_seeds(text, starts[:-1], starts[1:] - 1, layout)
     hashes = hash_seeds(text, positions, layout)

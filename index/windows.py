@@ -11,8 +11,10 @@ from index.segment import Segment
 Int64 = npt.NDArray[np.int64]
 
 
-def count_in_segment(segment: Segment, buffer: QueryBuffer, starts: Int64, ends: Int64) -> tuple[Int64, Int64]:
-    """Documents and places that hold each window, windows ascending in starts and ends, offsets within the text.
+def count_in_segment(
+    segment: Segment, buffer: QueryBuffer, starts: Int64, ends: Int64
+) -> tuple[Int64, Int64]:
+    """Count documents and places that hold each window; offsets within the text, starts and ends ascending.
 
     Returns:
         Two int64[n] arrays.

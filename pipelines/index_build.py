@@ -1,4 +1,4 @@
-"""Builds an index with a progress display: here for small inputs, by Ray tasks for large ones, by the same code."""
+"""Builds an index and shows progress: in this process for small inputs, by Ray tasks for large ones."""
 
 import os
 import threading
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from index import BuildOptions, SourceError, add_to_index, build_index
 from index.tasks import BuildTask, TaskResult, written_so_far
@@ -70,11 +71,11 @@ def _by_ray(
 
     remote = ray.remote(function).options(num_cpus=1, max_retries=TRIES_AFTER_A_CRASH)
     waiting = list(reversed(tasks))
-    running = {}
+    running: dict[Any, None] = {}
     try:
         while waiting or running:
             while waiting and len(running) < workers:
-                running[remote.remote(waiting.pop())] = True
+                running[remote.remote(waiting.pop())] = None
             (first, *_), _ = ray.wait(list(running), num_returns=1)
             del running[first]
             yield ray.get(first)

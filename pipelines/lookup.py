@@ -1,4 +1,4 @@
-"""Turns the byte ranges of an index into matches to be read by people: whole characters, counted, with ids."""
+"""Turns an index's byte ranges into matches for people to read: whole characters, counted, with ids."""
 
 from collections.abc import Sequence
 from typing import Any

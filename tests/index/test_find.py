@@ -18,7 +18,9 @@ CASES = [json.loads(line) for line in CASE_FILE.read_text(encoding="utf-8").spli
 
 @pytest.mark.parametrize("parts", [1, 7])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_case_file_against_brute_force(case: dict[str, Any], parts: int, make_index: Callable[..., Index]) -> None:
+def test_case_file_against_brute_force(
+    case: dict[str, Any], parts: int, make_index: Callable[..., Index]
+) -> None:
     index = make_index(case["documents"], case["min_bytes"], parts)
     documents = [text.encode() for text in case["documents"]]
     texts = [text.encode() for text in case["generations"]]

@@ -29,14 +29,19 @@ def _whole_words(document: str, string: str) -> int:
 @given(data=st.data())
 def test_any_strings_against_brute_force(data: st.DataObject, make_index: Callable[..., Index]) -> None:
     documents = data.draw(st.lists(TEXT, min_size=1, max_size=8))
-    pieces = st.builds(lambda d, a, n: d[a : a + n], st.sampled_from(documents), st.integers(0, 50), st.integers(1, 20))
+    pieces = st.builds(
+        lambda d, a, n: d[a : a + n], st.sampled_from(documents), st.integers(0, 50), st.integers(1, 20)
+    )
     strings = data.draw(st.lists(st.one_of(pieces.filter(bool), TEXT.filter(bool)), min_size=1, max_size=6))
     index = make_index(documents, parts=data.draw(st.sampled_from([1, 3])))
     counted = index.count_strings(strings)
     expected = [counts([d.encode() for d in documents], s.encode()) for s in strings]
     assert list(zip(counted.documents, counted.occurrences, strict=True)) == expected
     whole = index.count_strings(strings, whole_words=True)
-    expected = [(sum(_whole_words(d, s) > 0 for d in documents), sum(_whole_words(d, s) for d in documents)) for s in strings]
+    expected = [
+        (sum(_whole_words(d, s) > 0 for d in documents), sum(_whole_words(d, s) for d in documents))
+        for s in strings
+    ]
     assert list(zip(whole.documents, whole.occurrences, strict=True)) == expected
     folded = index.count_strings(strings, ignore_case=True)
     expected = [counts([d.casefold().encode() for d in documents], s.casefold().encode()) for s in strings]
