@@ -5,6 +5,7 @@ character is compared only with neighbours inside the window. So a window measur
 same bytes measured alone give the same numbers, which the kind of a window needs. Knows no thresholds.
 """
 
+import sys
 import unicodedata
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -26,7 +27,7 @@ def _class_of(code: int) -> int:
     """Say what a character is; marks count as the letters that they stand on, variation selectors do not."""
     if 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF or code == 0x20E3:
         return OTHER
-    category = unicodedata.category(chr(code)) if code < 0x110000 else "Cn"
+    category = unicodedata.category(chr(code))
     if category == "Nd":
         return DIGIT
     return BLANK if chr(code) in "\t\n\v\f\r" else _CLASSES.get(category[0], OTHER)
@@ -72,6 +73,7 @@ class Characters:
             follow = raw[starts + np.where(longer, step, 0)]
             whole &= ~longer | ((follow & 0xC0) == 0x80)
             codes = np.where(longer, (codes << 6) | (follow & 0x3F), codes)
+        whole &= codes <= sys.maxunicode  # F4 90 and beyond look like characters and are none
         return cls(codes[whole], starts[whole], (starts + lengths)[whole])
 
     @cached_property
