@@ -7,9 +7,10 @@ import pytest
 
 from extraction.identifiers import Tagger
 
-CASES = [
-    json.loads(line) for line in (Path(__file__).parents[2] / "data" / "pii.jsonl").read_text().splitlines()
-]
+PATH = Path(__file__).parents[2] / "data" / "pii.jsonl"
+CASES = [json.loads(line) for line in PATH.read_text().splitlines()]
+WIDE = str.maketrans("0123456789", "".join(chr(0xFF10 + digit) for digit in range(10)))
+ARABIC = str.maketrans("0123456789", "".join(chr(0x660 + digit) for digit in range(10)))
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,173 @@
+"""The tagger over many, long and hostile texts."""
+
+import pickle
+import time
+
+import pytest
+
+from extraction.errors import InputError
+from extraction.identifiers import IdentifierSettings, Tagger
+from extraction.identifiers.pieces import LEAD, PIECE, TAIL, pieces_of
+from extraction.identifiers.records import group_of
+
+NO_NAMES = IdentifierSettings(
+    types=("EMAIL", "PHONE", "CREDIT_CARD", "IBAN", "ACCOUNT_NUMBER", "NHS_NUMBER", "IP_ADDRESS")
+)
+
+
+@pytest.fixture(scope="session")
+def tagger():
+    return Tagger()
+
+
+@pytest.fixture(scope="session")
+def numbers():
+    return Tagger(NO_NAMES)
+
+
+def one(tagger, text):
+    (findings,) = tagger.tag([text])
+    return findings
+
+
+def test_results_keep_the_order_of_texts(tagger):
+    texts = ["account 12345678", "", "Margaret Thornbury wrote to us.", "x", "account 87654321"] * 500
+    values = [[finding.value for finding in findings] for findings in tagger.tag(texts)]
+    assert values == [["12345678"], [], ["margaret thornbury"], [], ["87654321"]] * 500
+
+
+def test_texts_are_read_as_results_are_taken(tagger):
+    taken = []
+    results = tagger.tag(taken.append(number) or "account 12345678" for number in range(100_000))
+    next(results)
+    assert len(taken) <= 1_000
+
+
+@pytest.mark.parametrize("length", [0, 1, PIECE, PIECE + 1, PIECE + TAIL, PIECE + TAIL + 1, 5 * PIECE])
+def test_every_character_belongs_to_one_piece(length):
+    text = ("word " * length)[:length]
+    pieces = list(pieces_of(text))
+    assert "".join(piece.text[piece.own_start : piece.own_end] for piece in pieces) == text
+    assert all(len(piece.text) <= LEAD + PIECE + TAIL for piece in pieces)
+    assert all(text[piece.offset :].startswith(piece.text) for piece in pieces)
+
+
+def test_identifiers_of_a_text_of_a_million_characters(numbers):
+    filler = "\u00e9 lorem ipsum " * 8
+    text = "".join(f"{filler}account {number:08} is {filler}" for number in range(4_000))
+    assert len(text) > 900_000
+    findings = one(numbers, text)
+    assert [finding.value for finding in findings] == [f"{number:08}" for number in range(4_000)]
+    assert all(text[finding.start : finding.end] == finding.text for finding in findings)
+    encoded = text.encode()
+    assert all(
+        encoded[finding.start_byte : finding.end_byte].decode() == finding.text for finding in findings
+    )
+
+
+def test_names_at_the_joins_of_pieces_are_whole(tagger):
+    sentence = "Margaret Thornbury called about the card. "
+    text = sentence * (3 * PIECE // len(sentence))
+    values = [finding.value for finding in one(tagger, text) if finding.type == "PERSON"]
+    assert values.count("margaret thornbury") >= 0.98 * text.count("Margaret Thornbury")
+    assert set(values) == {"margaret thornbury"}
+
+
+HOSTILE = {
+    "digits": "1",
+    "spaced digits": "1 ",
+    "dashed digits": "12-",
+    "dotted digits": "1.",
+    "colons": "a:",
+    "letters": "A",
+    "mail names": "a.",
+    "mail hosts": "@a.",
+    "mails": "a@a.",
+    "signs": "(",
+    "plus": "+1",
+    "brackets": "(1)",
+    "streets": "1 A ",
+    "places": "1 A Street, A",
+    "keys": "eyJ",
+    "slack": "xoxb-",
+    "key beginnings": "-----BEGIN ",
+    "iban": "GB82",
+    "iban blanks": "GB82 A ",
+    "dates": "born 1/",
+    "months": "born 1 may ",
+    "labels": "account ",
+    "labels and digits": "phone 1234567 ",
+    "cards": "card 4111 ",
+    "nul": "\0",
+    "surrogates": "\ud800",
+    "marks": "e\u0301",
+    "emoji": "\U0001f469\u200d\U0001f4bb",
+    "arabic": "\u0661",
+    "newlines": "\n",
+    "blanks": " ",
+    "blocked": "order account 12345678 ",
+}
+
+
+@pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_text_takes_bounded_time(numbers, unit):
+    every = Tagger(IdentifierSettings(types=tuple(t for t in IdentifierSettings().types if t != "PERSON")))
+    text = unit * (100_000 // len(unit))
+    start = time.process_time()
+    one(every, text)
+    assert time.process_time() - start < 12
+
+
+def test_a_million_characters_without_a_blank(tagger):
+    findings = one(tagger, "x" * 500_000 + "A" * 500_000 + " account 12345678")
+    assert [finding.value for finding in findings] == ["12345678"]
+
+
+def test_nuls_and_surrogates_do_not_hide_what_stands_near(tagger):
+    findings = one(tagger, "\0\ud800 account\0 12345678\udfff Margaret Thornbury wrote.\0")
+    assert {"12345678", "margaret thornbury"} <= {finding.value for finding in findings}
+
+
+def test_a_fault_is_raised_and_never_an_empty_answer(tagger, monkeypatch):
+    def fail(*args):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr("extraction.identifiers.matching.Matcher.candidates", fail)
+    with pytest.raises(RuntimeError, match="broken"):
+        list(tagger.tag(["account 12345678"]))
+
+
+def test_a_missing_model_is_named():
+    settings = IdentifierSettings(model="no_such_model")
+    with pytest.raises(InputError, match="identifiers.model.*no_such_model"):
+        list(Tagger(settings).tag(["x"]))
+
+
+def test_travels_as_settings(numbers):
+    copy = pickle.loads(pickle.dumps(numbers))
+    assert [finding.value for finding in one(copy, "account 12345678")] == ["12345678"]
+
+
+def test_no_model_is_loaded_where_no_names_are_asked_for(numbers):
+    assert one(numbers, "Margaret Thornbury") == []
+    assert numbers._pipeline.pipe_names == ["identifiers"]
+
+
+def test_organisations_and_places_are_an_option():
+    settings = IdentifierSettings(types=("ORGANISATION", "PLACE"))
+    findings = one(Tagger(settings), "Angela Merkel left Germany to work for Siemens in London.")
+    assert {finding.type for finding in findings} == {"ORGANISATION", "PLACE"}
+
+
+def test_spans_are_in_the_document(tagger):
+    doc = tagger._pipeline("account number 12345678, sort code 12-34-56")
+    assert [(span.text, span.label_) for span in doc.spans["identifiers"]] == [
+        ("12345678", "ACCOUNT_NUMBER"),
+        ("12-34-56", "SORT_CODE"),
+    ]
+
+
+def test_single_names_have_a_group_of_their_own():
+    assert group_of("PERSON", "ann") == "PERSON_SINGLE"
+    assert group_of("PERSON", "ann lee") == "PERSON"
+    assert group_of("PHONE", "+442079460958") == "PHONE"
