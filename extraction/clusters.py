@@ -1,8 +1,8 @@
 """Clusters of near-duplicate passages: MinHash over character shingles.
 
 Two passages are linked when locality-sensitive hashing brings them together and the share of equal MinHash
-values is at least the threshold; a cluster is a connected component. Both depend on the two texts alone, so that
-the clusters are the same whatever order the passages come in.
+values is at least the threshold; a cluster is a connected component. Both depend on the two texts alone, so the
+clusters are the same in whatever order the passages come.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """Passages: stretches of one kind that share a window, joined over the whole run, in any order.
 
 A window's kind is a function of its bytes, so stretches that share a window are of one kind. A passage is
-named by the least of its window hashes and shown by its longest stretch. Document counts of the shown text are
-the index's to give; `passage_table` takes them.
+named by the least of its window hashes and shown by its longest stretch. The document counts of the shown text
+are the index's to give; `passage_table` takes them.
 """
 
 from collections.abc import Sequence

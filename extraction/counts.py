@@ -1,0 +1,336 @@
+"""The counts of a run at each budget: the parts `budgets`, `families`, `low_entropy` and `growth` of report.json.
+
+Everything is formed once over the whole run; a budget counts what has a window in its prefix, so counts never fall
+as the budget grows. Pure arithmetic on flat columns: 20 million windows are counted in memory.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from extraction.budgets import Cutoffs, prefix_cutoffs
+from extraction.growth import Estimate, Incidence, chao2_windows, unseen_mass
+from extraction.passages import Passages
+from extraction.places import Places, codes, numbers
+from extraction.shares import Stratum, share_interval
+from extraction.windows import KINDS, LOW_ENTROPY, MATCH_SCHEMA, PRIVATE
+
+Ints = NDArray[np.int64]
+
+STRATA = "prompt families are sampled apart, so there is no estimate over all of them"
+
+
+@dataclass(frozen=True)
+class IdentifierPlaces:
+    """Which request gave which distinct identifier.
+
+    Attributes:
+        types: type of each distinct identifier.
+        documents: int64[identifiers], documents of the corpus that hold it; 0 where none does.
+        identifier: int64[places], the distinct identifier.
+        family: family name of each place.
+        number: int64[places], the request's number in its family.
+    """
+
+    types: Sequence[str]
+    documents: Ints
+    identifier: Ints
+    family: Sequence[str]
+    number: Ints
+
+
+@dataclass(frozen=True)
+class Found:
+    """All that one run found, in memory.
+
+    Attributes:
+        matches: one row for each request, a table of `MATCH_SCHEMA`, in any order.
+        places: its windows.
+        passages: its passages.
+        clusters: name of each passage's cluster.
+        identifiers: its identifiers.
+        min_tokens: tokens of a window.
+        private_documents: the most documents that a private window or identifier stands in.
+        max_tokens: for each family the most tokens that a request can generate.
+    """
+
+    matches: pa.Table
+    places: Places
+    passages: Passages
+    clusters: Sequence[str]
+    identifiers: IdentifierPlaces
+    min_tokens: int
+    private_documents: int
+    max_tokens: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Requests:
+    """One family's requests in the order of their numbers: int64[requests] each, hashes of their tokens apart."""
+
+    generated: Ints
+    extracted: Ints
+    low_entropy: Ints
+    digests: list[bytes]
+
+
+def requests_by_family(matches: pa.Table, families: Sequence[str]) -> dict[str, Requests]:
+    """Put the requests of a run in order.
+
+    Raises:
+        ValueError: a request is missing or stands there twice: some part is missing or was read twice.
+    """
+    if matches.schema.names != MATCH_SCHEMA.names:
+        raise ValueError("not a table of matches")
+    family, number = codes(matches["family"], families), numbers(matches["number"])
+    generated, extracted = numbers(matches["generated_tokens"]), numbers(matches["extracted_tokens"])
+    low, digests = numbers(matches["low_entropy_tokens"]), matches["digest"].to_pylist()
+    found = {}
+    for code, name in enumerate(families):
+        rows = np.flatnonzero(family == code)
+        rows = rows[np.argsort(number[rows])]
+        if not np.array_equal(number[rows], np.arange(len(rows))):
+            raise ValueError(f"requests of family {name} are missing or stand there twice")
+        found[name] = Requests(generated[rows], extracted[rows], low[rows], [digests[row] for row in rows])
+    return found
+
+
+class Levels:
+    """At which of ascending budgets things are first counted, over all families and in each one."""
+
+    def __init__(self, families: Sequence[str], cutoffs: Mapping[str, Cutoffs]) -> None:
+        """Take the prefixes of `families`, whose budgets must ascend."""
+        self._requests = [cutoffs[name].requests for name in families]
+        self.budgets = len(self._requests[0]) if families else 0
+
+    def of_requests(self, family: NDArray[np.int16], number: Ints) -> Ints:
+        """The first budget that holds each request, as its place; the number of budgets where none does."""
+        level = np.full(len(number), self.budgets, dtype=np.int64)
+        for code, requests in enumerate(self._requests):
+            rows = np.flatnonzero(family == code)
+            level[rows] = np.searchsorted(requests, number[rows], side="right")
+        return level
+
+    def first(self, things: NDArray[np.integer], levels: Ints, count: int) -> Ints:
+        """The least level of each of `count` things, given by their places."""
+        least = np.full(count, self.budgets, dtype=np.int64)
+        np.minimum.at(least, things, levels)
+        return least
+
+    def totals(self, first: Ints) -> Ints:
+        """How many things each budget counts; int64[budgets]."""
+        return np.cumsum(np.bincount(first, minlength=self.budgets + 1))[: self.budgets].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Counts at each budget, int64[budgets] each, by name."""
+
+    columns: Mapping[str, Ints]
+    identifiers: Mapping[str, Mapping[str, Ints]]
+
+
+class Counter:
+    """Counts one run at ascending budgets."""
+
+    def __init__(self, found: Found, shares: Mapping[str, float], budgets: Sequence[int]) -> None:
+        """Find the level of every place once.
+
+        Args:
+            found: the run.
+            shares: each family's share of every budget.
+            budgets: ascending, in tokens over all families.
+        """
+        self.found, self.families = found, list(found.places.families)
+        self.requests = requests_by_family(found.matches, self.families)
+        lengths = {name: requests.generated for name, requests in self.requests.items()}
+        self.cutoffs = prefix_cutoffs(lengths, {name: shares[name] for name in self.families}, budgets)
+        self.levels = Levels(self.families, self.cutoffs)
+        self.window_levels = self.levels.of_requests(found.places.family, found.places.number)
+        self.identifier_family = codes(
+            pa.chunked_array([pa.array(found.identifiers.family, pa.string())]), self.families
+        )
+        self.identifier_levels = self.levels.of_requests(self.identifier_family, found.identifiers.number)
+        self.passage_of_place = found.passages.of_window[found.places.window]
+
+    def tally(self, families: Sequence[str]) -> Tally:
+        """Count what stands in the prefixes of some families."""
+        chosen = np.isin(np.arange(len(self.families)), [self.families.index(name) for name in families])
+        places, passages, levels = self.found.places, self.found.passages, self.levels
+        rows = chosen[places.family]
+        windows = levels.first(places.window[rows], self.window_levels[rows], len(places.hashes))
+        formed = levels.first(self.passage_of_place[rows], self.window_levels[rows], len(passages.ids))
+        text, formed_text = (
+            places.kinds != KINDS.index(LOW_ENTROPY),
+            passages.kinds != KINDS.index(LOW_ENTROPY),
+        )
+        private, formed_private = places.kinds == KINDS.index(PRIVATE), passages.kinds == KINDS.index(PRIVATE)
+        names, cluster = np.unique(np.asarray(self.found.clusters, dtype=object), return_inverse=True)
+        clusters = levels.first(cluster[formed_text], formed[formed_text], len(names))
+        columns = {
+            "distinct_windows": levels.totals(windows[text]),
+            "private_windows": levels.totals(windows[private]),
+            "low_entropy_windows": levels.totals(windows[~text]),
+            "distinct_passages": levels.totals(formed[formed_text]),
+            "private_passages": levels.totals(formed[formed_private]),
+            "low_entropy_passages": levels.totals(formed[~formed_text]),
+            "clusters": levels.totals(clusters),
+            **self._by_request(families),
+        }
+        return Tally(columns, self._identifiers(chosen))
+
+    def first_budgets(self, budgets: Sequence[int]) -> list[int | None]:
+        """For each passage the first of this counter's budgets at which it counts over all families."""
+        levels = self.levels.first(self.passage_of_place, self.window_levels, len(self.found.passages.ids))
+        return [budgets[level] if level < len(budgets) else None for level in levels]
+
+    def incidence(self, family: str, budget: int, classes: Ints) -> Incidence:
+        """Which requests of a family found which classes up to a budget (given by its place).
+
+        Args:
+            family: its name.
+            budget: place of the budget.
+            classes: the class of each place, -1 for places that count for none.
+        """
+        code, total = self.families.index(family), int(self.cutoffs[family].requests[budget])
+        places = self.found.places
+        rows = np.flatnonzero((places.family == code) & (places.number < total) & (classes >= 0))
+        own, sizes = self.requests[family].digests[:total], self.requests[family].generated[:total]
+        long = [digest for digest, size in zip(own, sizes, strict=True) if size >= self.found.min_tokens]
+        return Incidence.of(classes[rows], places.number[rows], total, len(long) - len(set(long)))
+
+    def headline(self) -> Ints:
+        """The window of each place, -1 where it is low-entropy."""
+        places = self.found.places
+        return np.where(places.kinds[places.window] == KINDS.index(LOW_ENTROPY), -1, places.window).astype(
+            np.int64
+        )
+
+    def strata(self, families: Sequence[str], budget: int) -> list[Stratum]:
+        """The requests of some families up to a budget (given by its place)."""
+        return [
+            Stratum(
+                self.requests[name].extracted[: self.cutoffs[name].requests[budget]],
+                self.requests[name].generated[: self.cutoffs[name].requests[budget]],
+                self.found.min_tokens,
+                self.found.max_tokens[name],
+            )
+            for name in families
+        ]
+
+    def _by_request(self, families: Sequence[str]) -> dict[str, Ints]:
+        none = np.zeros(self.levels.budgets, dtype=np.int64)
+        columns = {
+            name: none.copy()
+            for name in (
+                "generated_tokens",
+                "requests",
+                "requests_with_extraction",
+                "extracted_tokens",
+                "low_entropy_tokens",
+            )
+        }
+        for name in families:
+            cut, requests = self.cutoffs[name], self.requests[name]
+            columns["generated_tokens"] += cut.tokens
+            columns["requests"] += cut.requests
+            columns["requests_with_extraction"] += _up_to(requests.extracted > 0, cut.requests)
+            columns["extracted_tokens"] += _up_to(requests.extracted, cut.requests)
+            columns["low_entropy_tokens"] += _up_to(requests.low_entropy, cut.requests)
+        return columns
+
+    def _identifiers(self, chosen: NDArray[np.bool_]) -> dict[str, dict[str, Ints]]:
+        found, levels = self.found.identifiers, self.levels
+        rows = chosen[self.identifier_family] if len(self.identifier_family) else np.zeros(0, dtype=bool)
+        first = levels.first(found.identifier[rows], self.identifier_levels[rows], len(found.types))
+        held = found.documents > 0
+        private = held & (found.documents <= self.found.private_documents)
+        kinds = np.asarray(found.types, dtype=object)
+        return {
+            kind: {
+                "tagged": levels.totals(first[kinds == kind]),
+                "in_corpus": levels.totals(first[(kinds == kind) & held]),
+                "private": levels.totals(first[(kinds == kind) & private]),
+            }
+            for kind in sorted(set(found.types))
+        }
+
+
+def count_budgets(found: Found, shares: Mapping[str, float], budgets: Sequence[int]) -> dict[str, object]:
+    """Count a run.
+
+    Args:
+        found: the run.
+        shares: each family's share of every budget.
+        budgets: in tokens over all families.
+
+    Returns:
+        `budgets`, `families` and `low_entropy` as report.json holds them, budgets ascending.
+    """
+    ascending = sorted(budgets)
+    counter = Counter(found, shares, ascending)
+    together = counter.tally(counter.families)
+    apart = {name: counter.tally([name]) for name in counter.families}
+    headline = counter.headline()
+    families = {
+        name: [_row(counter, [name], ascending, place, tally, headline) for place in range(len(ascending))]
+        for name, tally in apart.items()
+    }
+    low = [
+        {
+            "budget": budget,
+            **{
+                name: int(together.columns[f"low_entropy_{name}"][place])
+                for name in ("windows", "passages", "tokens")
+            },
+        }
+        for place, budget in enumerate(ascending)
+    ]
+    rows = [
+        _row(counter, counter.families, ascending, place, together, headline)
+        for place in range(len(ascending))
+    ]
+    return {"budgets": rows, "families": families, "low_entropy": low}
+
+
+def _row(
+    counter: Counter,
+    families: Sequence[str],
+    budgets: Sequence[int],
+    place: int,
+    tally: Tally,
+    headline: Ints,
+) -> dict[str, object]:
+    """One budget's entry, of one family or of all."""
+    column = {name: int(values[place]) for name, values in tally.columns.items() if "low_entropy" not in name}
+    generated, extracted = column.pop("generated_tokens"), column.pop("extracted_tokens")
+    identifiers = {
+        kind: {name: int(values[place]) for name, values in by_name.items()}
+        for kind, by_name in tally.identifiers.items()
+    }
+    unseen = bound = Estimate(None, reason=STRATA)
+    if len(families) == 1:
+        found = counter.incidence(families[0], place, headline)
+        unseen, bound = unseen_mass(found), chao2_windows(found)
+    return {
+        "budget": budgets[place],
+        "reached": all(bool(counter.cutoffs[name].reached[place]) for name in families),
+        "generated_tokens": generated,
+        "requests": column.pop("requests"),
+        "requests_with_extraction": column.pop("requests_with_extraction"),
+        "extracted_tokens": extracted,
+        "extracted_share": extracted / generated if generated else None,
+        "extracted_share_interval": asdict(share_interval(counter.strata(families, place))),
+        **column,
+        "identifiers_in_corpus": sum(counts["in_corpus"] for counts in identifiers.values()),
+        "identifiers": identifiers,
+        "unseen_mass": asdict(unseen),
+        "chao2_windows": asdict(bound),
+    }
+
+
+def _up_to(values: NDArray[np.bool_] | Ints, cutoffs: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(values, dtype=np.int64)])[cutoffs].astype(np.int64)
