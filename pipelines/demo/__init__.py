@@ -1,0 +1,1 @@
+"""The demo: a fictional bank's transcripts, and two small models trained on known documents."""

@@ -1,0 +1,60 @@
+"""What several test files share: the demo's corpus and its two models, made once in a test session."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from pipelines.demo import corpus
+from pipelines.demo.train import train_base, train_target
+
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Where the demo's corpus and models lie."""
+
+    corpus: Path
+    base: Path
+    target: Path
+    truth: corpus.Truth
+
+
+def _made_once(
+    tmp_path_factory: pytest.TempPathFactory, worker: str, name: str, make: Callable[[Path], None]
+) -> Path:
+    # The workers of pytest-xdist share the folder above their own.
+    own = tmp_path_factory.getbasetemp()
+    directory = (own if worker == "master" else own.parent) / name
+    with FileLock(f"{directory}.lock"):
+        if not directory.exists():
+            unfinished = directory.with_name(f"{name}.unfinished")
+            make(unfinished)
+            unfinished.rename(directory)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def worker(request: pytest.FixtureRequest) -> str:
+    return getattr(request.config, "workerinput", {}).get("workerid", "master")
+
+
+@pytest.fixture(scope="session")
+def demo_corpus(tmp_path_factory: pytest.TempPathFactory, worker: str) -> Path:
+    """Directory of the demo's corpus."""
+    return _made_once(tmp_path_factory, worker, "demo-corpus", lambda path: corpus.write_corpus(path, SEED))
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory, worker: str, demo_corpus: Path) -> Demo:
+    """The demo's corpus and its trained models; takes minutes the first time."""
+
+    def make(path: Path) -> None:
+        train_base(corpus.read_texts(demo_corpus / corpus.PUBLIC), path / "base")
+        train_target(path / "base", corpus.read_texts(demo_corpus / corpus.TRANSCRIPTS), path / "target")
+
+    models = _made_once(tmp_path_factory, worker, "demo-models", make)
+    return Demo(demo_corpus, models / "base", models / "target", corpus.read_truth(demo_corpus))
