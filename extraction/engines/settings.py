@@ -60,12 +60,15 @@ class EndpointSettings(Settings):
     """A deployed system that speaks the OpenAI completions protocol."""
 
     kind: Literal["endpoint"] = Field(description="An OpenAI-compatible server.")
-    base_url: str = Field(pattern=r"^https?://", description="Address up to and including /v1.")
+    base_url: str = Field(pattern=r"^https?://[^@\s]+$", description="Address up to and including /v1.")
     model_name: str = Field(min_length=1, description="The model's name on that server.")
     api_key_env: str | None = Field(
         None, description="Environment variable that holds the key; never the key."
     )
     concurrency: int = Field(16, ge=1, le=1024, description="Requests in flight at once.")
+    vllm_fields: bool = Field(
+        True, description="Send vLLM's additions: top_k, min_p, repetition_penalty, return_token_ids."
+    )
     timeout: float = Field(300, gt=0, description="Seconds to wait for one answer.")
     retries: int = Field(6, ge=0, le=100, description="Further tries after 429, 5xx or a broken connection.")
     cpus_per_worker: int = Field(1, ge=1, le=1024, description="CPU cores that Ray sets aside for a worker.")

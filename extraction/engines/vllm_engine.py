@@ -1,0 +1,136 @@
+"""The production engine: vLLM in this process, fed token ids, with every sampling field stated."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from extraction.engines.protocol import completed, failed
+from extraction.engines.settings import VllmSettings
+from extraction.errors import InputError
+from extraction.model import ModelSettings, model_path
+from extraction.records import Generation, Request
+from extraction.sampling import ResolvedSampling
+
+# vLLM reports its use to a server by default; nothing of a test is sent anywhere. Read when vLLM is imported.
+os.environ["VLLM_NO_USAGE_STATS"] = "1"
+
+
+class VllmEngine:
+    """Samples with vLLM, on GPUs or on a CPU build. Satisfies `Engine`.
+
+    The same request in another batch may differ in its low bits, so repeats are likely but not promised.
+    """
+
+    def __init__(self, settings: VllmSettings, model: ModelSettings, sampling: ResolvedSampling) -> None:
+        """Load the model.
+
+        Raises:
+            InputError: vLLM is not installed, or cannot take this model or these options.
+        """
+        self._settings, self._sampling = settings, sampling
+        self._llm = _load(settings, model)
+        config = self._llm.llm_engine.model_config
+        self._max_length: int = config.max_model_len
+        self._vocabulary: int = config.get_vocab_size()
+        self._dtype = str(config.dtype).removeprefix("torch.")
+
+    def generate(self, requests: Sequence[Request]) -> list[Generation]:
+        """Sample once for each request; see `Engine`."""
+        usable = [i for i, request in enumerate(requests) if self._fits(request)]
+        outputs = self._llm.generate(
+            [{"prompt_token_ids": requests[i].prompt_token_ids} for i in usable],
+            [self._parameters(requests[i]) for i in usable],
+            use_tqdm=False,
+        )
+        results = {i: _read(requests[i], output) for i, output in zip(usable, outputs, strict=True)}
+        return [results[i] if i in results else failed(request) for i, request in enumerate(requests)]
+
+    def settings_used(self) -> dict[str, object]:
+        """Say what really runs; see `Engine`."""
+        import torch
+        import vllm
+
+        return {
+            "kind": self._settings.kind,
+            "versions": {"torch": torch.__version__, "vllm": vllm.__version__},
+            "dtype": self._dtype,
+            "max_length": self._max_length,
+            "tensor_parallel_size": self._settings.tensor_parallel_size,
+            "quantization": self._settings.quantization,
+            "exact_repeats": False,
+            "sampling": self._sampling.as_dict(),
+        }
+
+    def close(self) -> None:
+        """Stop vLLM's processes; see `Engine`."""
+        llm = self.__dict__.pop("_llm", None)
+        if llm is not None:
+            llm.llm_engine.engine_core.shutdown()
+
+    def _fits(self, request: Request) -> bool:
+        prompt = request.prompt_token_ids
+        return 0 < len(prompt) < self._max_length and all(0 <= token < self._vocabulary for token in prompt)
+
+    def _parameters(self, request: Request) -> Any:
+        """State every field: what is left out would come from vLLM's defaults, which differ between versions."""
+        from vllm import SamplingParams
+
+        sampling = self._sampling
+        return SamplingParams(
+            n=1,
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            top_k=sampling.top_k,
+            min_p=sampling.min_p,
+            repetition_penalty=sampling.repetition_penalty,
+            presence_penalty=sampling.presence_penalty,
+            frequency_penalty=sampling.frequency_penalty,
+            seed=request.seed,
+            max_tokens=min(request.max_tokens, self._max_length - len(request.prompt_token_ids)),
+            min_tokens=0,
+            ignore_eos=True,  # the tokenizer's own; the resolved stop tokens below are what ends a generation
+            stop_token_ids=list(sampling.stop_token_ids),
+            logprobs=0,  # of the sampled token alone
+            flat_logprobs=True,
+            detokenize=False,
+        )
+
+
+def _load(settings: VllmSettings, model: ModelSettings) -> Any:
+    path = model_path(model)
+    if path.is_file():
+        raise InputError(
+            f"model.path: {path}: vLLM needs a folder of safetensors; convert it, or use transformers"
+        )
+    try:
+        from vllm import LLM
+    except ImportError as error:
+        raise InputError("engine.kind: vllm is not installed; pip install 'extraction[vllm]'") from error
+    wanted = settings.model_dump(
+        include={"tensor_parallel_size", "gpu_memory_utilization", "max_model_len", "max_num_seqs"}
+        | {"quantization", "enforce_eager"},
+        exclude_none=True,
+    )
+    try:
+        return LLM(
+            model=str(path),
+            skip_tokenizer_init=True,
+            trust_remote_code=model.trust_remote_code,
+            dtype=model.dtype,
+            generation_config="vllm",  # else vLLM fills sampling fields from the model's file behind our back
+            logprobs_mode="raw_logprobs",
+            seed=0,
+            **wanted,
+        )
+    except (ValueError, OSError) as error:
+        reason = next(iter(str(error).splitlines()), "")[:300]
+        raise InputError(f"engine: vLLM cannot load {path}: {reason}") from error
+
+
+def _read(request: Request, output: Any) -> Generation:
+    sample = output.outputs[0]
+    if sample.finish_reason not in ("stop", "length"):
+        return failed(request)
+    scores = sample.logprobs
+    logprobs = [scores.logprobs[start] for start in scores.start_indices]
+    return completed(request, list(sample.token_ids), logprobs, sample.finish_reason)
