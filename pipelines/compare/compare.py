@@ -5,6 +5,7 @@ from pathlib import Path
 
 from extraction.errors import InputError
 from pipelines.compare.differences import crossing, difference
+from pipelines.compare.identifiers import compare_identifiers
 from pipelines.compare.load import LoadedRun, differing_settings, load_runs
 from pipelines.compare.overlap import Passage, in_common, make_passage
 from pipelines.compare.page import comparison_page
@@ -14,14 +15,12 @@ from pipelines.compare.schema import (
     ComparedCounts,
     ComparedRun,
     Comparison,
-    IdentifierComparison,
     PassageComparison,
     SettingDifference,
 )
 from pipelines.compare.words import build_limitations
 from pipelines.report.pages import write_page
 from pipelines.report.schema import BudgetCounts
-from pipelines.report.verdict import largest
 
 
 def compare_runs(run_dirs: Sequence[Path], out: Path, allow_differences: bool = False) -> list[Path]:
@@ -68,7 +67,7 @@ def build_comparison(runs: Sequence[LoadedRun], allow_differences: bool) -> Comp
         growth=growth,
         crossings=[crossing(r.letter, growth.get(first.letter, []), growth.get(r.letter, [])) for r in rest],
         passages=[_compare_passages(first, run) for run in rest],
-        identifiers=_compare_identifiers(runs),
+        identifiers=compare_identifiers(runs),
         limitations=[],
     )
     return comparison.model_copy(update={"limitations": build_limitations(comparison)})
@@ -139,16 +138,3 @@ def _passages(run: LoadedRun, kind: str) -> list[Passage]:
     rows = [row for row in run.passages.to_pylist() if row["kind"] == kind]
     shortest = run.report.method.min_tokens
     return [make_passage(str(row["passage_id"]), row["text"], row["tokens"], shortest) for row in rows]
-
-
-def _compare_identifiers(runs: Sequence[LoadedRun]) -> list[IdentifierComparison]:
-    last = {run.letter: largest(run.report).identifiers for run in runs}
-    types = sorted({kind for identifiers in last.values() for kind in identifiers})
-    return [
-        IdentifierComparison(
-            type=kind,
-            in_corpus={letter: c[kind].in_corpus if kind in c else 0 for letter, c in last.items()},
-            private={letter: c[kind].private if kind in c else 0 for letter, c in last.items()},
-        )
-        for kind in types
-    ]

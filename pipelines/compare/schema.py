@@ -62,7 +62,7 @@ class Crossing(Record):
 
 
 class CommonAndNew(Record):
-    """Passages of one kind: in both runs, in the later one alone, in the first one alone."""
+    """Things of one kind: in both runs, in the later one alone, in the first one alone."""
 
     common: NonNegativeInt
     new: NonNegativeInt
@@ -79,11 +79,20 @@ class PassageComparison(Record):
 
 
 class IdentifierComparison(Record):
-    """Identifiers found in the corpus at each run's largest budget, by letter."""
+    """Identifiers of one type that the corpus holds.
+
+    Attributes:
+        type: their type.
+        in_corpus: distinct ones at each run's largest budget, by letter.
+        private: of these, those in at most `private_documents` documents.
+        against_first: by letter of each later run, its values against the first run's, over all generations; left
+            out where a run keeps no values.
+    """
 
     type: str
     in_corpus: dict[str, NonNegativeInt]
     private: dict[str, NonNegativeInt]
+    against_first: dict[str, CommonAndNew]
 
 
 class SettingDifference(Record):

@@ -22,6 +22,7 @@ _FILTERS = {
     "interval": words.interval,
     "setting": words.setting,
     "label": words.label,
+    "identifier": words.identifier,
     "bin_label": words.bin_label,
 }
 _POLICY = (

@@ -12,6 +12,7 @@ from pipelines.report.notes import estimate_notes, share_notes
 from pipelines.report.pages import render_page, write_page
 from pipelines.report.schema import Report, parse_report
 from pipelines.report.verdict import largest, verdict_of
+from pipelines.report.words import SINGLE_NAME
 
 
 def render_report(report: Mapping[str, Any], out_dir: Path) -> list[Path]:
@@ -39,6 +40,7 @@ def report_page(report: Report) -> str:
         "method": report.method,
         "verdict": verdict_of(report),
         "last": largest(report),
+        "single_name": SINGLE_NAME,
         "growth_figure": growth_figure(report, "growth-words"),
         "documents_figure": document_count_figure(report, "documents-words"),
         "estimate_notes": estimate_notes(report),

@@ -77,6 +77,7 @@ class BudgetCounts(Record):
         requests: generations counted.
         requests_with_extraction: of these, with at least one extracted token.
         extracted_tokens: generated tokens in a window that is not low-entropy.
+        extracted_bytes: bytes of those tokens, to compare models with different tokenizers.
         extracted_share: `extracted_tokens / generated_tokens`; null when nothing was generated.
         extracted_share_interval: the share with its interval, over requests.
         distinct_windows: distinct by their bytes, low-entropy ones apart.
@@ -84,7 +85,7 @@ class BudgetCounts(Record):
         distinct_passages: private and shared ones.
         private_passages: of these, the private ones.
         clusters: groups of near-duplicate passages.
-        identifiers_in_corpus: distinct identifiers, of all types, found in the corpus.
+        identifiers_in_corpus: distinct identifiers found in the corpus, single names (`PERSON_SINGLE`) apart.
         identifiers: the same by type.
         unseen_mass: chance that the next window found is one not seen yet.
         chao2_windows: lower bound of all distinct windows that this family would ever give.
@@ -96,6 +97,7 @@ class BudgetCounts(Record):
     requests: NonNegativeInt
     requests_with_extraction: NonNegativeInt | None = None
     extracted_tokens: NonNegativeInt
+    extracted_bytes: NonNegativeInt | None = None
     extracted_share: Share | None
     extracted_share_interval: Estimate | None = None
     distinct_windows: NonNegativeInt

@@ -5,6 +5,24 @@ from collections.abc import Sequence
 
 from pipelines.report.schema import CurvePoint, Estimate
 
+SINGLE_NAME = "PERSON_SINGLE"  # a first name or surname by itself, which says little; in no total
+_IDENTIFIERS = {
+    "PERSON": "full name",
+    SINGLE_NAME: "single name",
+    "EMAIL": "email address",
+    "PHONE": "phone number",
+    "CREDIT_CARD": "card number",
+    "ACCOUNT_NUMBER": "account number",
+    "SORT_CODE": "sort code",
+    "NHS_NUMBER": "NHS number",
+    "US_SSN": "US social security number",
+    "DATE_OF_BIRTH": "date of birth",
+    "IP_ADDRESS": "IP address",
+    "POSTAL_ADDRESS": "postal address",
+    "SECRET": "password or key",
+    "ORGANISATION": "organisation",
+    "PLACE": "place",
+}
 NARROW = "\u202f"  # a narrow space that does not break, before a unit
 DASH = "\u2013"
 
@@ -110,3 +128,8 @@ def setting(value: object) -> str:
 def label(name: str) -> str:
     """Turn a field's name into words: `account_number` becomes `account number`."""
     return name.replace("_", " ")
+
+
+def identifier(kind: str) -> str:
+    """Name a type of identifier for people; a user's own type is shown as it is named."""
+    return _IDENTIFIERS.get(kind, label(kind))

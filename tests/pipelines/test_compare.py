@@ -3,6 +3,7 @@ import math
 import random
 import re
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,10 +11,12 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from extraction.errors import InputError
+from extraction.identifiers.records import LOOKUP_SCHEMA
 from pipelines.commands.compare import compare as compare_command
 from pipelines.compare import compare_runs
 from pipelines.compare.differences import crossing, share_difference
 from pipelines.compare.overlap import Passage, in_common, make_passage
+from pipelines.parts import PartStore
 from pipelines.report.schema import BudgetCounts, GrowthPoint
 from tests.pipelines import report_cases
 from tests.pipelines.page_reading import Page, unexplained
@@ -172,6 +175,32 @@ def test_three_runs_are_each_compared_with_the_first(two_runs, tmp_path):
     assert [(p["letter"], p["private"]["common"]) for p in data["passages"]] == [("B", 1), ("C", 1)]
     assert len(data["budgets"][0]["differences"]) == 2
     assert unexplained(html, data) == set()
+
+
+def look_up(run, values):
+    rows = [
+        {"type": group.partition("_")[0], "value": value, "group": group, "documents": 1, "occurrences": 1}
+        for group, value in values
+    ]
+    table = pa.Table.from_pylist([row | {"example_ids": []} for row in rows], schema=LOOKUP_SCHEMA)
+    PartStore(str(run / "identifiers" / "corpus-00002")).publish("share-00", table, {})
+
+
+def test_identifiers_in_common_and_new_are_counted_by_value_and_not_shown(two_runs, tmp_path):
+    look_up(two_runs[0], [("PERSON", "ada example"), ("PHONE", "+15550100"), ("PERSON", "bo example")])
+    look_up(two_runs[1], [("PERSON", "ada example"), ("PHONE", "+15550101"), ("PERSON", "cy example")])
+    data, html = compared(two_runs, tmp_path / "out")
+    found = {item["type"]: item["against_first"] for item in data["identifiers"]}
+    assert found["PERSON"] == {"B": {"common": 1, "new": 1, "gone": 1}}
+    assert found["PHONE"] == {"B": {"common": 0, "new": 1, "gone": 1}}
+    assert "example" not in json.dumps(data) + html and "5550101" not in json.dumps(data) + html
+    assert unexplained(html, data) == set()
+
+
+def test_identifiers_without_kept_values_are_not_called_new(two_runs, tmp_path):
+    data, html = compared(two_runs, tmp_path / "out")
+    assert [item["against_first"] for item in data["identifiers"]] == [{}] * len(data["identifiers"])
+    assert "was not compared: a run keeps none" in Page(html).text
 
 
 def test_hostile_names_are_inert(two_runs, tmp_path):

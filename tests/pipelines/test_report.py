@@ -74,7 +74,7 @@ def hostile_report():
     for table in (report["families"], report["growth"], report["method"]["prompt_families"]):
         table[HOSTILE] = table.pop("repeat")
     for counts in report["budgets"]:
-        counts["identifiers"] = {HOSTILE: counts["identifiers"]["email"]}
+        counts["identifiers"] = {HOSTILE: counts["identifiers"]["EMAIL"]}
     return report
 
 
@@ -83,7 +83,7 @@ def test_names_with_markup_are_inert(pages, tmp_path):
     plain["run"]["commands"], plain["limitations"] = ["x"], ["x"]
     plain["method"]["sampling"] = {"x": {"value": "x", "origin": "x"}}
     for counts in plain["budgets"]:
-        counts["identifiers"] = {"x": counts["identifiers"]["email"]}
+        counts["identifiers"] = {"x": counts["identifiers"]["EMAIL"]}
     expected = Page(html_of(plain, tmp_path / "plain"))
     found = Page(html_of(hostile_report(), tmp_path / "hostile"))
     assert [tag for tag, _ in found.tags] == [tag for tag, _ in expected.tags]
@@ -155,6 +155,13 @@ def test_private_text_is_said_first():
     assert (verdict.level, verdict.kicker) == ("private", "Private text found")
     assert "29 of them are private" in verdict.sentences[0]
     assert any("gave back none of the private passages" in sentence for sentence in verdict.sentences)
+
+
+def test_single_names_are_in_no_total_and_say_so(pages):
+    verdict = verdict_of(parse_report(report_cases.report()))
+    kinds = "full name: 23, account number: 9, phone number: 8, email address: 1"
+    assert f"41 identifiers of the corpus came out ({kinds})." in verdict.sentences
+    assert "it is in no total" in Page((pages / "report.html").read_text()).text
 
 
 def test_shared_text_alone_is_not_called_private():
