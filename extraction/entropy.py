@@ -31,7 +31,7 @@ _SHORT_SHARE = 0.6  # share of new text in such a window
 _ALWAYS_FEW = 3  # letter pairs that no text worth reading gets by with, whatever stands between them
 _FEW, _FEW_SHARE = 7, 0.6  # empty tags and the like: few pairs, and what stands between them mostly repeats
 _LABEL_SHARE, _LEAST_NUMBERS = 0.5, 3  # a label that comes back between numbers; names are new each time
-_STILL_SHARE, _STILL_MOST = 0.45, 64  # the same two limits for a window whose second half brings nothing new
+_STILL_SHARE, _STILL_MOST = 0.38, 64  # the same two limits for a window whose second half brings nothing new
 _LEAST_TRIPLES = 2
 
 
