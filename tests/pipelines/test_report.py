@@ -65,27 +65,23 @@ def test_the_policy_allows_the_style_sheet_alone(pages):
     )
 
 
-def hostile_report():
+def report_named(name):
+    """A report in which every name that comes from outside is `name`."""
     report = report_cases.report()
-    report["method"]["model"]["name"] = report["method"]["corpus"]["name"] = HOSTILE
-    report["control"]["model"] = report["control_text"]["name"] = report["run"]["id"] = HOSTILE
-    report["run"]["commands"] = report["limitations"] = [HOSTILE]
-    report["method"]["sampling"] = {HOSTILE: {"value": HOSTILE, "origin": HOSTILE}}
+    report["method"]["model"]["name"] = report["method"]["corpus"]["name"] = name
+    report["control"]["model"] = report["control_text"]["name"] = report["run"]["id"] = name
+    report["run"]["commands"] = report["limitations"] = [name]
+    report["method"]["sampling"] = {name: {"value": name, "origin": name}}
     for table in (report["families"], report["growth"], report["method"]["prompt_families"]):
-        table[HOSTILE] = table.pop("repeat")
+        table[name] = table.pop("repeat")
     for counts in report["budgets"]:
-        counts["identifiers"] = {HOSTILE: counts["identifiers"]["EMAIL"]}
+        counts["identifiers"] = {name: counts["identifiers"]["EMAIL"]}
     return report
 
 
-def test_names_with_markup_are_inert(pages, tmp_path):
-    plain = report_cases.report()
-    plain["run"]["commands"], plain["limitations"] = ["x"], ["x"]
-    plain["method"]["sampling"] = {"x": {"value": "x", "origin": "x"}}
-    for counts in plain["budgets"]:
-        counts["identifiers"] = {"x": counts["identifiers"]["EMAIL"]}
-    expected = Page(html_of(plain, tmp_path / "plain"))
-    found = Page(html_of(hostile_report(), tmp_path / "hostile"))
+def test_names_with_markup_are_inert(tmp_path):
+    expected = Page(html_of(report_named("plain"), tmp_path / "plain"))
+    found = Page(html_of(report_named(HOSTILE), tmp_path / "hostile"))
     assert [tag for tag, _ in found.tags] == [tag for tag, _ in expected.tags]
     assert [set(attributes) for _, attributes in found.tags] == [
         set(attributes) for _, attributes in expected.tags
@@ -94,7 +90,7 @@ def test_names_with_markup_are_inert(pages, tmp_path):
 
 
 def test_a_card_with_hostile_names_is_inert_and_still_reads_back(tmp_path):
-    text = render_report(hostile_report(), tmp_path)[1].read_text(encoding="utf-8")
+    text = render_report(report_named(HOSTILE), tmp_path)[1].read_text(encoding="utf-8")
     card = ModelCard(text)
     assert card.data.model_name == HOSTILE
     assert not re.search(r"<(script|img|/title)|(?<!\\)\]\(|(?<!\\)`", card.text)
