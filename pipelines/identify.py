@@ -113,6 +113,8 @@ def run_parts(label: str, job: Any, done: PartStore, names: Iterable[str], worke
     """
     complete = set(done.complete())
     pending = [name for name in names if name not in complete]
+    if not pending:
+        return
     failed: list[str] = []
     with progress(label, "parts", len(pending)) as shown:
         Pool(job, Resources(workers), lambda _name, _facts: shown.advance(1), failed.append).run(pending)

@@ -1,7 +1,7 @@
 """The matching stage: every generation against the index, part by part, on Ray workers that map the same index."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,9 +38,15 @@ class MatchStores:
 
     @classmethod
     def of(cls, directory: RunDirectory) -> "MatchStores":
-        """The stores of a run directory."""
+        """The stores of a run directory, for matches against the corpus."""
         requests, windows, stretches = (directory.store(f"matches/{name}") for name in TABLES[:-1])
         return cls(requests, windows, stretches, directory.store("spans"))
+
+    @classmethod
+    def of_control_text(cls, directory: RunDirectory) -> "MatchStores":
+        """The stores of a run directory, for matches against text that the model never saw."""
+        requests, windows, stretches, spans = (directory.store(f"control_matches/{t}") for t in TABLES)
+        return cls(requests, windows, stretches, spans)
 
     def publish(self, name: str, tables: dict[str, Any]) -> None:
         """Publish the tables of one part, that of the spans last."""
@@ -52,7 +58,14 @@ class MatchStores:
 
 @dataclass(frozen=True)
 class MatchJob:
-    """Finds spans, windows and stretches in one part of generations after another."""
+    """Finds spans, windows and stretches in one part of generations after another.
+
+    Attributes:
+        model: whose tokenizer gives tokens their bytes.
+        index: the folder of the index.
+        key: the key of all window hashes of the run.
+        stores: where the result is published.
+    """
 
     model: ModelSettings
     index: str
@@ -60,6 +73,7 @@ class MatchJob:
     min_bytes: int
     private_documents: int
     low_entropy: LowEntropyRule
+    key: bytes = field(repr=False)
     generations: PartStore
     stores: MatchStores
 
@@ -68,13 +82,9 @@ class MatchJob:
         from extraction.model import load_tokenizer
         from index import open_index
 
-        index = open_index(self.index)
-        matcher = Matcher(
-            TokenBytes.from_tokenizer(load_tokenizer(self.model)),
-            index,
-            MatchRule(self.min_tokens, self.private_documents, self.low_entropy, index.key),
-            self.min_bytes,
-        )
+        rule = MatchRule(self.min_tokens, self.private_documents, self.low_entropy, self.key)
+        token_bytes = TokenBytes.from_tokenizer(load_tokenizer(self.model))
+        matcher = Matcher(token_bytes, open_index(self.index), rule, self.min_bytes)
 
         def process(name: str) -> Facts:
             tables = matcher.tables(generations_of(self.generations.read(name)))

@@ -1,10 +1,12 @@
 """The whole test, from a configuration to a report: a plain list of stages over one run directory."""
 
 import fcntl
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +18,16 @@ from extraction.sampling import ResolvedSampling, resolve_sampling
 from pipelines.config import Control, Corpus, RunConfig
 from pipelines.corpus import ensure_index
 from pipelines.cost import stage_cost
-from pipelines.count import count_run
+from pipelines.count import Rules
+from pipelines.finish import Analysed, ControlRun, ControlText, finish
 from pipelines.generate import GenerationJob, generate
 from pipelines.identify import LOOKUP_PARTS, LookupJob, TaggingJob, distinct_values, run_parts
 from pipelines.match import MatchJob, MatchStores
+from pipelines.method import method_section
 from pipelines.parts import PartStore
 from pipelines.plan import Part, check_reachable
 from pipelines.pool import cluster
+from pipelines.progress import say
 from pipelines.rundir import RunDirectory
 
 if TYPE_CHECKING:
@@ -71,6 +76,7 @@ class Work:
 class Generator:
     """What generating needs beside the configuration, resolved from the model's own files."""
 
+    tokenizer: Any
     sampling: ResolvedSampling
     prompts: Prompts
     longest: dict[str, int]
@@ -94,21 +100,41 @@ def run_pipeline(config: RunConfig, out: Path, ray_address: str | None, skip_bad
     """
     generator = prepare(config)
     os.makedirs(out, mode=0o700, exist_ok=True)
-    with one_at_a_time(out), cluster(ray_address):
+    with one_at_a_time(out):
         index = ensure_index(config.corpus, out / "index", config.shortest_match, skip_bad_records)
-        control_text = _control_text_index(config, out)
-        work = open_work(config, out, index, fingerprints(config, generator, index, control_text))
-        with work.stage("generate"):
-            generate(
-                config,
-                lambda parts: _generation_job(work, generator, parts),
-                generator.prompts,
-                generator.longest,
-            )
-        analyse(work)
-        control = _control_run(work, ray_address, skip_bad_records)
-        with work.stage("count"):
-            return count_run(work, generator, control, control_text)
+        text = _control_text(config, out)
+        work = open_work(config, out, index, fingerprints(config, generator, index, text))
+        with cluster(ray_address):
+            analysed = measure(work, generator, text)
+            control = _control_run(work)
+            return finish(analysed, control, text)
+
+
+def measure(work: Work, generator: Generator, text: ControlText | None) -> Analysed:
+    """Generate, match, tag and look up: everything of one run but the counting."""
+    config = work.config
+    with work.stage("generate"):
+        generate(config, partial(_generation_job, work, generator), generator.prompts, generator.longest)
+    lookup = analyse(work, text)
+    rules = Rules(
+        shares=config.prompts.shares(),
+        budgets=sorted(config.budgets),
+        longest=generator.longest,
+        min_tokens=config.min_tokens,
+        private_documents=config.private_documents,
+        cluster_threshold=config.cluster_threshold,
+    )
+    return Analysed(
+        directory=work.directory,
+        run=work.run,
+        index=work.index,
+        rules=rules,
+        identifiers=config.identifiers,
+        lookup=lookup,
+        method=method_section(config, work.run, generator.sampling, work.index, generator.tokenizer),
+        seed=config.seed,
+        command=f"extraction run run.yaml --out {work.directory.path.name}",
+    )
 
 
 def prepare(config: RunConfig) -> Generator:
@@ -119,7 +145,7 @@ def prepare(config: RunConfig) -> Generator:
     sampling = resolve_sampling(config.sampling, path, tokenizer.eos_token_id)
     prompts = load_prompts(config.prompts, tokenizer, config.seed, sampling.max_tokens)
     check_reachable(config, prompts.longest())
-    return Generator(sampling, prompts, prompts.longest())
+    return Generator(tokenizer, sampling, prompts, prompts.longest())
 
 
 def open_work(config: RunConfig, out: Path, index: "Index", prints: dict[str, Any]) -> Work:
@@ -130,7 +156,7 @@ def open_work(config: RunConfig, out: Path, index: "Index", prints: dict[str, An
 
 
 def fingerprints(
-    config: RunConfig, generator: Generator, index: "Index", control_text: "Index | None"
+    config: RunConfig, generator: Generator, index: "Index", text: ControlText | None
 ) -> dict[str, Any]:
     """What would change a result, by name; budgets, workers and output places are not part of it."""
     engine = config.engine.model_dump(
@@ -148,7 +174,7 @@ def fingerprints(
         "sampling": {name: item["value"] for name, item in generator.sampling.as_dict().items()},
         "seed": config.seed,
         "control_model": model_fingerprint(control) if control else None,
-        "control_text": control_text.info.fingerprint if control_text else None,
+        "control_text": text.index.info.fingerprint if text else None,
         **rule_fingerprints(config),
     }
 
@@ -165,43 +191,48 @@ def rule_fingerprints(config: Any) -> dict[str, Any]:
     }
 
 
-def analyse(work: Work) -> None:
-    """Match the generations, tag identifiers, look them up: every stage between generating and counting."""
-    config, generations = work.config, work.generations
-    names = generations.complete()
-    stores, tagged = MatchStores.of(work.directory), work.directory.store("identifiers")
-    index = str(work.index.directory)
+def analyse(work: Work, text: ControlText | None) -> PartStore:
+    """Match the generations, tag identifiers, look them up.
+
+    Returns:
+        The counts of the identifiers in the corpus.
+    """
+    names = work.generations.complete()
+    tagged = work.directory.store("identifiers")
     with work.stage("match"):
-        match = MatchJob(
-            config.model,
-            index,
-            config.min_tokens,
-            config.shortest_match,
-            config.private_documents,
-            config.low_entropy,
-            generations,
-            stores,
-        )
-        run_parts("match", match, stores.spans, names, config.analysis_workers)
+        _match(work, work.index, MatchStores.of(work.directory), names)
+        if text:
+            _match(work, text.index, MatchStores.of_control_text(work.directory), names)
     with work.stage("tag identifiers"):
-        tagging = TaggingJob(config.identifiers, config.model, generations, tagged)
-        run_parts("tag identifiers", tagging, tagged, names, config.analysis_workers)
+        tagging = TaggingJob(work.config.identifiers, work.config.model, work.generations, tagged)
+        run_parts("tag identifiers", tagging, tagged, names, work.config.analysis_workers)
     with work.stage("look up identifiers"):
-        _look_up(work, tagged, index)
+        return _look_up(work, tagged)
 
 
-def _look_up(work: Work, tagged: PartStore, index: str) -> None:
-    """Look up every distinct value; what was looked up before for fewer generations is done again."""
-    values = distinct_values(tagged)
-    found = lookup_store(work.directory, len(tagged.complete()))
-    job = LookupJob(values, work.config.identifiers, index, found)
+def _match(work: Work, index: "Index", stores: MatchStores, names: list[str]) -> None:
+    config = work.config
+    job = MatchJob(
+        config.model,
+        str(index.directory),
+        config.min_tokens,
+        config.shortest_match,
+        config.private_documents,
+        config.low_entropy,
+        work.index.key,
+        work.generations,
+        stores,
+    )
+    run_parts("match", job, stores.spans, names, config.analysis_workers)
+
+
+def _look_up(work: Work, tagged: PartStore) -> PartStore:
+    """Look up every distinct value; a run that has grown since is looked up anew."""
+    found = work.directory.store(f"identifiers/corpus-{len(tagged.complete()):05d}")
+    job = LookupJob(distinct_values(tagged), work.config.identifiers, str(work.index.directory), found)
     names = [f"share-{number:02d}" for number in range(LOOKUP_PARTS)]
     run_parts("look up identifiers", job, found, names, work.config.analysis_workers)
-
-
-def lookup_store(directory: RunDirectory, parts: int) -> PartStore:
-    """Where the look-up of the identifiers of the first `parts` parts is kept."""
-    return directory.store(f"identifiers/corpus-{parts:05d}")
+    return found
 
 
 def _generation_job(work: Work, generator: Generator, parts: tuple[Part, ...]) -> GenerationJob:
@@ -210,26 +241,30 @@ def _generation_job(work: Work, generator: Generator, parts: tuple[Part, ...]) -
     return GenerationJob(config.engine, config.model, generator.sampling, plan, work.generations, parts)
 
 
-def _control_run(work: Work, ray_address: str | None, skip_bad_records: bool) -> Path | None:
+def _control_run(work: Work) -> ControlRun | None:
     """Run the same plan on the control model, in a run directory of its own inside this one."""
     control = work.config.control.model
     if control is None:
         return None
-    out = work.directory.path / "control"
     corpus = Corpus(index=work.index.directory, kind=work.config.corpus.kind)
-    config = work.config.model_copy(
-        update={
-            "name": f"{work.config.name}-control",
-            "model": control,
-            "control": Control(),
-            "corpus": corpus,
-        }
-    )
-    return run_pipeline(config, out, ray_address, skip_bad_records)
+    changes = {
+        "name": f"{work.config.name}-control",
+        "model": control,
+        "control": Control(),
+        "corpus": corpus,
+    }
+    config = work.config.model_copy(update=changes)
+    generator = prepare(config)
+    prints = fingerprints(config, generator, work.index, None)
+    own = open_work(config, work.directory.path / "control", work.index, prints)
+    say(f"control: {control.path}")
+    analysed = measure(own, generator, None)
+    report = finish(analysed, None, None)
+    return ControlRun(analysed.found(), json.loads(report.read_text(encoding="utf-8")))
 
 
-def _control_text_index(config: RunConfig, out: Path) -> "Index | None":
-    """The index of the text that the model was never trained on."""
+def _control_text(config: RunConfig, out: Path) -> ControlText | None:
+    """Index the text that the model was never trained on."""
     if not config.control.text:
         return None
     corpus = Corpus(
@@ -237,7 +272,8 @@ def _control_text_index(config: RunConfig, out: Path) -> "Index | None":
         text_column=config.corpus.text_column,
         id_column=config.corpus.id_column,
     )
-    return ensure_index(corpus, out / "control_text", config.shortest_match, skip_bad_records=False)
+    index = ensure_index(corpus, out / "control_text", config.shortest_match, skip_bad_records=False)
+    return ControlText(", ".join(Path(source).name for source in config.control.text), index)
 
 
 @contextmanager

@@ -53,6 +53,6 @@ def _share(value: float | None) -> str:
 
 
 def _only_skipped(report: dict[str, Any]) -> bool:
-    from pipelines.report.schema import SKIPPED_RECORDS
+    from pipelines.assemble import NOT_TEXT, SKIPPED_RECORDS
 
-    return all(item["reason"] == SKIPPED_RECORDS for item in report["incomplete"])
+    return all(item["reason"] in (NOT_TEXT, SKIPPED_RECORDS) for item in report["incomplete"])

@@ -20,7 +20,7 @@ from pydantic import (
 from extraction.errors import InputError
 
 Share = FiniteFloat
-Setting = str | bool | int | float | list[str] | None
+Setting = str | bool | int | float | list[str] | list[int] | None
 
 
 class Record(BaseModel):
@@ -85,7 +85,7 @@ class BudgetCounts(Record):
         distinct_passages: private and shared ones.
         private_passages: of these, the private ones.
         clusters: groups of near-duplicate passages.
-        identifiers_in_corpus: distinct identifiers found in the corpus, single names (`PERSON_SINGLE`) apart.
+        identifiers_in_corpus: distinct identifiers, of all types, found in the corpus.
         identifiers: the same by type.
         unseen_mass: chance that the next window found is one not seen yet.
         chao2_windows: lower bound of all distinct windows that this family would ever give.

@@ -1,0 +1,150 @@
+"""report.json: the counts of a run, what the control gives back, and how it was measured."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from extraction.counts import Counter, Found, count_budgets
+from extraction.curves import growth_curves
+from extraction.windows import KINDS, LOW_ENTROPY, PRIVATE
+from pipelines.count import Rules, passages_in, windows_in
+
+if TYPE_CHECKING:
+    from index import Index
+
+# Bins of the histogram of document counts, both ends included.
+BINS = (
+    (1, 1),
+    (2, 2),
+    (3, 5),
+    (6, 10),
+    (11, 20),
+    (21, 50),
+    (51, 100),
+    (101, 1000),
+    (1001, 10_000),
+    (10_001, None),
+)
+FAILED_REQUESTS = "requests that failed"
+SKIPPED_RECORDS = "records of the corpus that could not be read"
+NOT_TEXT = "files in the corpus folders that are no UTF-8 text"
+SAMPLED_SHARDS = 64
+SAMPLED_DOCUMENTS = 8
+SAMPLED_CHARACTERS = 20_000
+
+
+def counted(found: Found, rules: Rules) -> dict[str, Any]:
+    """The parts of the report that are counts of this run alone."""
+    return {
+        **count_budgets(found, rules.shares, rules.budgets),
+        "growth": growth_curves(found, rules.shares, rules.budgets),
+    }
+
+
+def document_count_bins(passages: pa.Table) -> list[dict[str, Any]]:
+    """How many private and shared passages stand in how many documents."""
+    counts, kinds = passages["document_count"].to_pylist(), passages["kind"].to_pylist()
+    bins = []
+    for low, high in BINS:
+        inside = [k for n, k in zip(counts, kinds, strict=True) if n >= low and (high is None or n <= high)]
+        bins.append(
+            {
+                "documents_from": low,
+                "documents_to": high,
+                "private": inside.count("private"),
+                "shared": inside.count("shared"),
+            }
+        )
+    return bins
+
+
+def control_section(found: Found, rules: Rules, control: Found, report: Mapping[str, Any]) -> dict[str, Any]:
+    """What the control gives back: its own counts, and this run's counts with and without what both give back."""
+    windows = windows_in(found, control)
+    counter = Counter(found, rules.shares, rules.budgets)
+    return {
+        "run_id": report["run"]["id"],
+        "model": report["method"]["model"]["name"],
+        "status": report["status"],
+        "budgets": report["budgets"],
+        "shared": _limited(counter, rules, windows),
+        "not_in_control": _limited(counter, rules, ~windows, whole=True),
+        "growth": report["growth"]["all"]["observed"],
+    }
+
+
+def _limited(
+    counter: Counter, rules: Rules, windows: NDArray[np.bool_], whole: bool = False
+) -> list[dict[str, int]]:
+    """Counts at each budget of chosen windows, and of the passages with one of them (or, `whole`, with no other)."""
+    found = counter.found
+    passages = ~passages_in(found.passages, ~windows) if whole else passages_in(found.passages, windows)
+    first_window = counter.levels.first(found.places.window, counter.window_levels, len(windows))
+    first_passage = counter.levels.first(counter.passage_of_place, counter.window_levels, len(passages))
+    columns = {
+        "distinct_windows": (first_window, windows & _text(found.places.kinds)),
+        "private_windows": (first_window, windows & _private(found.places.kinds)),
+        "distinct_passages": (first_passage, passages & _text(found.passages.kinds)),
+        "private_passages": (first_passage, passages & _private(found.passages.kinds)),
+    }
+    totals = {name: counter.levels.totals(first[chosen]) for name, (first, chosen) in columns.items()}
+    return [
+        {"budget": budget, **{name: int(values[i]) for name, values in totals.items()}}
+        for i, budget in enumerate(rules.budgets)
+    ]
+
+
+def _text(kinds: NDArray[np.int8]) -> NDArray[np.bool_]:
+    return np.asarray(kinds != KINDS.index(LOW_ENTROPY))
+
+
+def _private(kinds: NDArray[np.int8]) -> NDArray[np.bool_]:
+    return np.asarray(kinds == KINDS.index(PRIVATE))
+
+
+def control_text_section(name: str, documents: int, windows: pa.Table, found: Found) -> dict[str, Any]:
+    """How much of what was generated stands in text that the model never saw.
+
+    Args:
+        name: what the text is called.
+        documents: how many documents it has.
+        windows: the windows that stand in it, of `WINDOW_SCHEMA`.
+        found: what the same generations gave against the corpus.
+    """
+    matched = set(windows["hash"].to_pylist())
+    also = len(matched & {bytes(value) for value in found.places.hashes})
+    return {
+        "name": name,
+        "documents": documents,
+        "matched_windows": len(matched),
+        "also_in_corpus": also,
+        "only_here": len(matched) - also,
+    }
+
+
+def incomplete_reasons(failed: int, documents: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Why a run is incomplete, with counts; empty for a complete run.
+
+    Args:
+        failed: requests that failed.
+        documents: by reason, what of the corpus could not be read.
+    """
+    counts = {FAILED_REQUESTS: failed, **documents}
+    return [{"reason": reason, "count": count} for reason, count in counts.items() if count]
+
+
+def round_trip_share(index: "Index", tokenizer: Any) -> float:
+    """How often the tokenizer gives back the bytes of this corpus, over a spread sample of its documents."""
+    from itertools import islice
+
+    from extraction.token_bytes import TokenBytes
+
+    texts = [
+        text[:SAMPLED_CHARACTERS].decode("utf-8", errors="ignore")
+        for shard in index.shards(SAMPLED_SHARDS)
+        for _, text in islice(shard, SAMPLED_DOCUMENTS)
+    ]
+    return TokenBytes.from_tokenizer(tokenizer).round_trip_share(texts, tokenizer)

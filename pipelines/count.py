@@ -1,0 +1,180 @@
+"""The counting stage: the parts of a run become windows, passages and the numbers of report.json."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from extraction.clusters import cluster_passages
+from extraction.counts import Counter, Found, IdentifierPlaces
+from extraction.identifiers.records import IDENTIFIER_SCHEMA, group_of
+from extraction.passages import Passages, form_passages, passage_table
+from extraction.places import Places
+from extraction.windows import HASH_BYTES, KINDS, MATCH_SCHEMA, STRETCH_SCHEMA, WINDOW_SCHEMA
+from pipelines.identify import Value, merge_lookup
+from pipelines.match import MatchStores
+from pipelines.parts import PartStore, write_file
+from pipelines.rundir import RunDirectory
+
+if TYPE_CHECKING:
+    from extraction.identifiers import IdentifierSettings
+    from index import Index
+
+DOCUMENT_IDS = 10
+
+# A distinct window of the run: its keyed hash, never its text.
+DISTINCT_WINDOW_SCHEMA = pa.schema(
+    [
+        ("hash", pa.binary(HASH_BYTES)),
+        ("kind", pa.string()),
+        ("document_count", pa.int64()),
+        ("requests", pa.int64()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What counting needs to know of a run.
+
+    Attributes:
+        shares: each family's share of every budget.
+        budgets: ascending, in tokens over all families.
+        longest: for each family the most tokens of one request.
+        min_tokens: tokens of a window.
+        private_documents: the most documents that a private window stands in.
+        cluster_threshold: similarity from which passages share a cluster.
+    """
+
+    shares: dict[str, float]
+    budgets: list[int]
+    longest: dict[str, int]
+    min_tokens: int
+    private_documents: int
+    cluster_threshold: float
+
+
+def load_found(directory: RunDirectory, lookup: PartStore, rules: Rules) -> Found:
+    """Read all that one run found and form its passages.
+
+    Args:
+        directory: the run.
+        lookup: the counts of its identifiers in the corpus.
+        rules: the run's rules.
+    """
+    stores = MatchStores.of(directory)
+    places = Places.of(stores.windows.read_all(WINDOW_SCHEMA), sorted(rules.shares))
+    passages = form_passages(places, stores.stretches.read_all(STRETCH_SCHEMA))
+    return Found(
+        matches=stores.requests.read_all(MATCH_SCHEMA),
+        places=places,
+        passages=passages,
+        clusters=cluster_passages(passages.ids, passages.texts, rules.cluster_threshold),
+        identifiers=_identifier_places(directory.store("identifiers"), lookup),
+        min_tokens=rules.min_tokens,
+        private_documents=rules.private_documents,
+        max_tokens=rules.longest,
+    )
+
+
+def _identifier_places(tagged: PartStore, lookup: PartStore) -> IdentifierPlaces:
+    table = tagged.read_all(IDENTIFIER_SCHEMA, ["family", "number", "type", "value"])
+    places = table.group_by(["family", "number", "type", "value"]).aggregate([])
+    keys = list(zip(places["type"].to_pylist(), places["value"].to_pylist(), strict=True))
+    distinct: list[Value] = sorted(set(keys))
+    position = {key: i for i, key in enumerate(distinct)}
+    held = {(r["type"], r["value"]): r["documents"] for r in merge_lookup(lookup).to_pylist()}
+    return IdentifierPlaces(
+        types=[group_of(*key) for key in distinct],
+        documents=np.array([held.get(key, 0) for key in distinct], dtype=np.int64),
+        identifier=np.array([position[key] for key in keys], dtype=np.int64),
+        family=places["family"].to_pylist(),
+        number=np.asarray(places["number"].to_numpy(), dtype=np.int64),
+    )
+
+
+def windows_in(found: Found, control: Found | None) -> NDArray[np.bool_]:
+    """Which distinct windows the control gives back too; bool[windows]."""
+    if control is None:
+        return np.zeros(len(found.places.hashes), dtype=bool)
+    own, other = (f.places.hashes.view(f"V{HASH_BYTES}").ravel() for f in (found, control))
+    return (
+        np.isin(own.astype(f"S{HASH_BYTES}"), other.astype(f"S{HASH_BYTES}"))
+        if len(own)
+        else own.astype(bool)
+    )
+
+
+def passages_in(passages: Passages, windows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which passages share a window with the control; bool[passages]."""
+    marked = np.zeros(len(passages.ids), dtype=bool)
+    np.logical_or.at(marked, passages.of_window, windows)
+    return marked
+
+
+def write_windows(directory: RunDirectory, found: Found) -> None:
+    """Publish `windows/`: every distinct window with its kind, document count and number of requests."""
+    places = found.places
+    request = places.family.astype(np.int64) << 47 | places.number
+    pairs = np.unique(np.stack([places.window.astype(np.int64), request], axis=1), axis=0)
+    columns = [
+        pa.array([bytes(h) for h in places.hashes], pa.binary(HASH_BYTES)),
+        pa.array([KINDS[kind] for kind in places.kinds], pa.string()),
+        pa.array(places.documents),
+        pa.array(np.bincount(pairs[:, 0], minlength=len(places.hashes))),
+    ]
+    table = pa.Table.from_arrays(columns, schema=DISTINCT_WINDOW_SCHEMA)
+    directory.store("windows").publish("part-00000", table, {})
+
+
+def write_passages(
+    directory: RunDirectory,
+    found: Found,
+    rules: Rules,
+    index: "Index",
+    settings: "IdentifierSettings",
+    in_control: NDArray[np.bool_] | None,
+) -> pa.Table:
+    """Write passages.parquet: counts and ids from the index, identifier types, and what the control emits too."""
+    passages = found.passages
+    counts = index.count(passages.texts)
+    table = passage_table(
+        passages,
+        Counter(found, rules.shares, rules.budgets).first_budgets(rules.budgets),
+        found.clusters,
+        counts.documents,
+        counts.occurrences,
+        [index.document_ids(text, DOCUMENT_IDS) for text in passages.texts],
+    )
+    table = _replace(table, "identifier_types", _types_in(table["text"].to_pylist(), settings))
+    if in_control is not None:
+        table = _replace(table, "in_control", in_control.tolist())
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    write_file(str(directory.path / "passages.parquet"), sink.getvalue())
+    return table
+
+
+def _types_in(texts: Sequence[str], settings: "IdentifierSettings") -> list[list[str]]:
+    """The types of identifiers in each passage."""
+    from extraction.identifiers import Tagger
+
+    if not texts:
+        return []
+    return [sorted({f.type for f in findings}) for findings in Tagger(settings).tag(texts)]
+
+
+def _replace(table: pa.Table, column: str, values: Sequence[Any]) -> pa.Table:
+    place = table.schema.get_field_index(column)
+    kind = table.schema.field(column)
+    return table.set_column(place, kind, pa.array(values, kind.type))
+
+
+def report_path(directory: RunDirectory) -> Path:
+    """Where a run's report stands."""
+    return directory.path / "report.json"

@@ -1,0 +1,121 @@
+"""The end of a run: counting, passages.parquet, report.json and the pages made from it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from extraction.counts import Found
+from extraction.windows import WINDOW_SCHEMA
+from pipelines.assemble import (
+    NOT_TEXT,
+    SKIPPED_RECORDS,
+    control_section,
+    control_text_section,
+    counted,
+    document_count_bins,
+    incomplete_reasons,
+)
+from pipelines.count import Rules, load_found, passages_in, windows_in, write_passages, write_windows
+from pipelines.generate import failed_requests
+from pipelines.match import MatchStores
+from pipelines.parts import PartStore, write_json
+from pipelines.rundir import RunDirectory
+
+if TYPE_CHECKING:
+    from extraction.identifiers import IdentifierSettings
+    from index import Index
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """A run whose generations are matched and tagged, ready to be counted.
+
+    Attributes:
+        directory: where it stands.
+        run: the content of run.json.
+        index: the index that it was matched against.
+        rules: what counting needs to know.
+        identifiers: how identifiers were tagged.
+        lookup: the counts of its identifiers in the corpus.
+        method: the `method` part of the report.
+        seed: the run's seed; 0 for generations made elsewhere.
+        command: what makes it again.
+    """
+
+    directory: RunDirectory
+    run: dict[str, Any]
+    index: "Index"
+    rules: Rules
+    identifiers: "IdentifierSettings"
+    lookup: PartStore
+    method: dict[str, Any]
+    seed: int
+    command: str
+
+    def found(self) -> Found:
+        """Everything that was found, in memory."""
+        return load_found(self.directory, self.lookup, self.rules)
+
+
+@dataclass(frozen=True)
+class ControlRun:
+    """A control that is counted already: what it found, and its report."""
+
+    found: Found
+    report: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ControlText:
+    """Text that the model never saw: what it is called and its index."""
+
+    name: str
+    index: "Index"
+
+
+def finish(work: Analysed, control: ControlRun | None, text: ControlText | None) -> Path:
+    """Count a run and write everything that is read from it: windows, passages, report and pages.
+
+    Returns:
+        The path of report.json.
+    """
+    from pipelines.report import build_limitations, render_report
+
+    found = work.found()
+    in_control = passages_in(found.passages, windows_in(found, control.found)) if control else None
+    write_windows(work.directory, found)
+    passages = write_passages(work.directory, found, work.rules, work.index, work.identifiers, in_control)
+    incomplete = _incomplete(work)
+    report: dict[str, Any] = {
+        "schema_version": 1,
+        "run": {
+            "id": work.run["run"],
+            "created": work.run["created"],
+            "seed": work.seed,
+            "commands": [work.command],
+        },
+        "status": "incomplete" if incomplete else "complete",
+        "incomplete": incomplete,
+        **counted(found, work.rules),
+        "passages_by_document_count": document_count_bins(passages),
+        "control": control_section(found, work.rules, control.found, control.report) if control else None,
+        "control_text": _text_section(work, found, text) if text else None,
+        "method": work.method,
+    }
+    report["limitations"] = build_limitations(report)
+    write_json(str(work.directory.path / "report.json"), report)
+    render_report(report, work.directory.path)
+    work.directory.write(work.run | {"status": report["status"], "incomplete": incomplete})
+    return work.directory.path / "report.json"
+
+
+def _incomplete(work: Analysed) -> list[dict[str, Any]]:
+    info = work.index.info
+    unread = {SKIPPED_RECORDS: info.skipped_records, NOT_TEXT: info.not_text_files}
+    return incomplete_reasons(len(failed_requests(work.directory.store("generations"))), unread)
+
+
+def _text_section(work: Analysed, found: Found, text: ControlText) -> dict[str, Any]:
+    windows = MatchStores.of_control_text(work.directory).windows.read_all(WINDOW_SCHEMA)
+    return control_text_section(text.name, text.index.info.documents, windows, found)

@@ -1,0 +1,73 @@
+"""The `method` part of a report: how it was measured, in values that can be printed."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from extraction.model import tokenizer_fingerprint
+from extraction.sampling import ResolvedSampling
+from pipelines.assemble import round_trip_share
+from pipelines.config import RunConfig
+
+if TYPE_CHECKING:
+    from index import Index
+
+
+def method_section(
+    config: RunConfig, run: dict[str, Any], sampling: ResolvedSampling, index: "Index", tokenizer: Any
+) -> dict[str, Any]:
+    """Say how a run was measured.
+
+    Args:
+        config: the run's configuration.
+        run: the content of run.json.
+        sampling: the settings that were really used.
+        index: the index that was searched.
+        tokenizer: the model's own.
+    """
+    engine = config.engine.model_dump(mode="json")
+    name = engine.get("model_name") or Path(config.model.path or engine["kind"]).name
+    families = config.prompts.families
+    return {
+        "min_tokens": config.min_tokens,
+        "private_documents": config.private_documents,
+        "low_entropy_rule": config.low_entropy.model_dump(mode="json"),
+        "near_duplicate_threshold": config.cluster_threshold,
+        "prompt_families": {f: {"share": s.share, "chat_template": s.chat} for f, s in families.items()},
+        "prompts_fingerprint": run["fingerprints"]["prompts"],
+        "identifier_types": identifier_types(config),
+        "sampling": {f: {"value": v["value"], "origin": v["from"]} for f, v in sampling.as_dict().items()},
+        "engine": engine,
+        "model": {
+            "name": name,
+            "fingerprint": run["fingerprints"]["model"] or "none",
+            "tokenizer_fingerprint": tokenizer_fingerprint(config.model),
+        },
+        **searched_section(config.corpus.kind, run, index, tokenizer),
+    }
+
+
+def searched_section(kind: str, run: dict[str, Any], index: "Index", tokenizer: Any) -> dict[str, Any]:
+    """What was searched, how well its bytes survive the tokenizer, and what it cost."""
+    info = index.info
+    return {
+        "round_trip_share": round_trip_share(index, tokenizer),
+        "round_trip_reason": None,
+        "rerun_agreement": None,
+        "corpus": {
+            "name": ", ".join(Path(source).name for source in info.sources) or index.directory.name,
+            "kind": kind,
+            "documents": info.documents,
+            "distinct_documents": info.distinct_documents,
+            "text_bytes": info.text_bytes,
+            "skipped_records": info.skipped_records,
+            "fingerprint": info.fingerprint,
+        },
+        "versions": run["versions"],
+        "stages": [{"name": name, **cost} for name, cost in run["stages"].items()],
+    }
+
+
+def identifier_types(config: RunConfig) -> list[str]:
+    """The types of identifiers that were looked for, the user's own included."""
+    own = {recogniser.name for recogniser in config.identifiers.recognisers}
+    return sorted({*config.identifiers.types, *own})
