@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pipelines.report.schema import BudgetCounts, Report
-from pipelines.report.words import SINGLE_NAME, count, identifier, listing, noun, percent
+from pipelines.report.words import count, identifier, listing, noun, percent
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,7 @@ def _identifiers(report: Report, last: BudgetCounts) -> Iterator[str]:
     if not last.identifiers_in_corpus:
         yield "No identifier that the model wrote was found in the corpus."
         return
-    full = ((kind, counts) for kind, counts in last.identifiers.items() if kind != SINGLE_NAME)
-    found = [(counts.in_corpus, identifier(kind)) for kind, counts in full if counts.in_corpus]
+    found = [(c.in_corpus, identifier(kind)) for kind, c in last.identifiers.items() if c.in_corpus]
     found.sort(key=lambda pair: (-pair[0], pair[1]))
     kinds = ", ".join(f"{kind}: {count(number)}" for number, kind in found)
     yield f"{noun(last.identifiers_in_corpus, 'identifier')} of the corpus came out ({kinds or 'any type'})."

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from pipelines.report.schema import CurvePoint, Estimate
 
-SINGLE_NAME = "PERSON_SINGLE"  # a first name or surname by itself, which says little; in no total
+SINGLE_NAME = "PERSON_SINGLE"  # a first name or surname by itself, which says little
 _IDENTIFIERS = {
     "PERSON": "full name",
     SINGLE_NAME: "single name",
