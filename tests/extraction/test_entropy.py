@@ -108,13 +108,13 @@ LOW = {
 }
 NOT_LOW = {
     "birthday": "Happy birthday to you,\nhappy birthday to you,\nhappy birthday dear Marta,\nhappy birthday to you!\n",
-    "round": "Row, row, row your boat,\ngently down the stream,\nmerrily, merrily, merrily, merrily,\nlife is but a dream.",
-    "japanese": "倉庫の扉は夕方六時に閉まり、店員は帳簿を引き出しに戻した。なくしたはずの請求書は、船の名前の下にあった。",
-    "russian": "Склад закрылся в шесть часов вечера, и приказчик положил книгу обратно в ящик, обнаружив, что счёт цел.",
-    "hindi": "गोदाम का दरवाज़ा शाम छह बजे बंद हुआ और मुनीम ने बही को दराज में वापस रख दिया, क्योंकि बिल मिल गया था।",
+    "round": "Row, row, row your boat,\ngently down the stream,\nmerrily, merrily, merrily,\nlife is but a dream.",
+    "japanese": "倉庫の扉は夕方六時に閉まり、店員は帳簿を戻した。なくしたはずの請求書は、船の名前の下にあった。",
+    "russian": "Склад закрылся в шесть часов вечера, и приказчик положил книгу обратно в ящик.",
+    "hindi": "गोदाम का दरवाज़ा शाम छह बजे बंद हुआ और मुनीम ने बही को दराज में रख दिया।",
     "thai": "ประตูโกดังปิดตอนหกโมงเย็น เสมียนเก็บสมุดบัญชีกลับเข้าลิ้นชัก และพบว่าใบแจ้งหนี้ไม่เคยหายเลย",
     "terse code": "for(i=0;i<n;i++)s+=a[i]*b[i];if(s>t){t=s;k=i;}else{u=t-s;v=k+i;}",
-    "hex key": "9f2c61b07de4835aa1f04c7be98d2360cb5e17f4a60d93b82e71c5d40f8a96b3174de0c28fb95a63",
+    "hex key": "9f2c61b07de4835aa1f04c7be98d2360cb5e17f4a60d93b82e71c5d40f8a96b3174de0c2",
     "hex with colons": "00:c3:4f:9a:1b:e7:52:8d:f0:64:b1:2e:95:7c:da:08:3f:e6:41:bb:7a:d9:20:5c:ee:13:86:fd",
     "uuid": "3f2b8c1e-9d47-4a06-b5e2-71c0f8a96d34\nb81d07f4-2c6e-4f93-8a15-e04d7b92c3f6",
     "chinese names with numbers": "张伟 13800138000\n王芳 13900139000\n李娜 13700137000\n刘洋 13600136000",
