@@ -19,6 +19,7 @@ NAME_TYPES = frozenset({"PERSON", "ORGANISATION", "PLACE"})
 
 _LONG_RUN = re.compile(r"\S{200}")
 _PLAIN_TOKEN = re.compile(r"\w{1,50}|[^\w\s]{1,50}|\s{1,50}")
+_LINE = re.compile(r"[^\n]{1,200}\n?|\n")
 
 
 class IdentifierComponent:
@@ -67,11 +68,13 @@ class BoundedTokenizer:
         if _LONG_RUN.search(text) is None:
             tokens: Doc = self._inner(text)
             return tokens
-        return self.plain(text)
+        return self._doc(_PLAIN_TOKEN.findall(text))
 
-    def plain(self, text: str) -> Doc:
-        """Tokenise into runs of letters and digits, of signs, and of white space."""
-        words = _PLAIN_TOKEN.findall(text)
+    def lines(self, text: str) -> Doc:
+        """Make a document of whole lines, for text that no model is to read: words are the dear part."""
+        return self._doc(_LINE.findall(text))
+
+    def _doc(self, words: list[str]) -> Doc:
         return Doc(self._vocab, words=words, spaces=[False] * len(words))
 
 

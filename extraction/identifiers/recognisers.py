@@ -149,10 +149,12 @@ A_VERSION = _words(
     """
 )
 
+# A dot parts groups of digits; in front of a single digit it is a decimal point.
+_GAP = r"(?:[ /-]|\.(?=[0-9]{2}))?"
 _LOCAL = r"[\w.!#$%'*+^`{|}~-]"
 _HOST = r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}(?:xn--[\w-]{1,58}[^\W_]|[^\W\d_]{2,63})(?!\w)"
 _UK_POSTCODE = r"[A-Z]{1,2}[0-9][A-Z0-9]? ?[0-9][A-Z]{2}"
-_PLACE_WORD = rf"(?!{_UK_POSTCODE})[A-Z][\w'.-]{{1,30}}"
+_PLACE_WORD = rf"(?!{_UK_POSTCODE}|[A-Z]{{2}}\s{{1,3}}[0-9])[A-Z][\w'.-]{{1,30}}"
 _STREET = (
     r"(?:Street|St|Road|Rd|Avenue|Ave|Lane|Ln|Drive|Dr|Close|Court|Ct|Crescent|Cres|Place|Pl|Square|Sq|Terrace|Way|Gardens"
     r"|Grove|Hill|Boulevard|Blvd|Parkway|Pkwy|Circle|Highway|Hwy|Row|Mews|Walk|Green|Park)\b\.?"
@@ -213,7 +215,7 @@ _BUILT_IN = (
     Recogniser(
         "phone-international",
         "PHONE",
-        r"\+[0-9](?:[ ./-]?\(?[0-9]\)?){6,16}",
+        rf"\+[0-9](?:{_GAP}\(?[0-9]\)?){{6,16}}",
         "phone",
         "phone",
         context=PHONE_WORDS,
@@ -224,7 +226,7 @@ _BUILT_IN = (
     Recogniser(
         "phone-area-code",
         "PHONE",
-        r"\([0-9]{2,5}\) ?[0-9](?:[ ./-]?[0-9]){5,8}",
+        rf"\([0-9]{{2,5}}\) ?[0-9](?:{_GAP}[0-9]){{5,8}}",
         "phone",
         "phone",
         context=PHONE_WORDS,
@@ -235,7 +237,7 @@ _BUILT_IN = (
     Recogniser(
         "phone-national",
         "PHONE",
-        r"\(?[0-9](?:\)?[ ./-]?\(?[0-9]){6,16}",
+        rf"\(?[0-9](?:\)?{_GAP}\(?[0-9]){{6,16}}",
         "phone",
         "phone",
         context=PHONE_WORDS,
@@ -318,9 +320,9 @@ _BUILT_IN = (
     Recogniser(
         "address",
         "POSTAL_ADDRESS",
-        rf"[0-9]{{1,5}}[A-Za-z]?,? (?:[A-Z][\w'.-]{{0,30}} ){{1,4}}{_STREET}"
+        rf"(?!(?:19|20)[0-9]{{2}},)[0-9]{{1,5}}[A-Za-z]?,? (?:[A-Z][\w'.-]{{0,30}} ){{1,4}}{_STREET}"
         rf"(?:,\s?{_PLACE_WORD}(?: {_PLACE_WORD}){{0,2}}){{0,3}}"
-        rf"(?:,?\s(?:{_UK_POSTCODE}|[A-Z]{{2}} [0-9]{{5}}(?:-[0-9]{{4}})?))?",
+        rf"(?:,?\s(?:{_UK_POSTCODE}|[A-Z]{{2}}\s{{1,3}}[0-9]{{5}}(?:-[0-9]{{4}})?))?",
         "address",
         "plausible",
         context=ADDRESS_WORDS,
@@ -354,7 +356,13 @@ def _iban() -> Recogniser:
         for length, names in sorted(countries.items())
     ]
     return Recogniser(
-        "iban", "IBAN", f"(?:{'|'.join(forms)})", "upper", "iban", context_rule="never", bounds="number"
+        "iban",
+        "IBAN",
+        f"(?=[A-Z]{{2}}[ -]?[0-9])(?:{'|'.join(forms)})",
+        "upper",
+        "iban",
+        context_rule="never",
+        bounds="number",
     )
 
 

@@ -59,8 +59,9 @@ class Tagger:
             (number, piece) for number, text in enumerate(texts) for piece in pieces_of(encodable(text))
         ]
         found: list[list[Candidate]] = [[] for _ in texts]
+        has_model = "ner" in self._pipeline.pipe_names
         for wants_model in (True, False):
-            chosen = [(number, piece) for number, piece in pieces if piece.can_hold_name() is wants_model]
+            chosen = [one for one in pieces if (has_model and one[1].can_hold_name()) is wants_model]
             groups = self._run([piece for _, piece in chosen], wants_model)
             for (number, piece), candidates in zip(chosen, groups, strict=True):
                 found[number].extend(_own(piece, candidates))
@@ -71,7 +72,7 @@ class Tagger:
 
         nlp = self._pipeline
         docs = (
-            nlp.tokenizer(piece.text) if wants_model else nlp.tokenizer.plain(piece.text) for piece in pieces
+            nlp.tokenizer(piece.text) if wants_model else nlp.tokenizer.lines(piece.text) for piece in pieces
         )
         disable = [] if wants_model else [pipe for pipe in nlp.pipe_names if pipe != "identifiers"]
         for doc in nlp.pipe(docs, batch_size=_DOCS_AT_ONCE, disable=disable):

@@ -128,6 +128,11 @@ EXPECTED = [
     ("Margaret Thornbury's letter arrived on Monday.", "PERSON", "margaret thornbury"),
     # addresses
     (
+        "51 Franklin Street, Fifth Floor, Boston,\nMA  02110-1301, USA",
+        "POSTAL_ADDRESS",
+        "51 franklin street fifth floor boston ma 02110 1301",
+    ),
+    (
         "She lives at 12 Orchard Lane, Little Wick, Exampleton, EX1 2AB now",
         "POSTAL_ADDRESS",
         "12 orchard lane little wick exampleton ex1 2ab",
@@ -170,6 +175,8 @@ FORBIDDEN = [
     ("born to run, 17 bands played", {"DATE_OF_BIRTH"}),
     ("DOB 31/02/1961", {"DATE_OF_BIRTH"}),
     ("not@an@address and a@b", {"EMAIL"}),
+    ("Decimal('+35236450.6')", {"PHONE"}),
+    ("Copyright 2017, Chanho Park", {"POSTAL_ADDRESS"}),
     ("AKIAIOSFODNN7EXAMPLEXX", {"SECRET"}),
     ("\u00e912345678 account", {"ACCOUNT_NUMBER"}),
 ]
