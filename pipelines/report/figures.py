@@ -35,7 +35,7 @@ def document_count_figure(report: Report, described_by: str) -> Markup:
     """Draw the passages by the number of documents that hold them; the bins widen as powers do."""
 
     def draw(axes: Sequence["Axes"]) -> None:
-        _draw_bins(axes[0], report.passages_by_document_count)
+        _draw_bins(axes[0], _filled(report.passages_by_document_count))
 
     return both_sizes("documents", "Passages by number of documents", described_by, 1, draw)
 
@@ -75,7 +75,7 @@ def _draw_bins(axes: "Axes", bins: Sequence[DocumentCountBin]) -> None:
         bars = axes.bar(places, heights, 0.38, color=COLOURS[kind], label=f"{kind.capitalize()} passages")
         labels = [count(height) if height else "" for height in heights]
         axes.bar_label(bars, labels, color=COLOURS["ink"], fontsize=11, padding=2)
-    axes.set_xticks(range(len(bins)), [_tick(item) for item in bins], fontsize=10)
+    axes.set_xticks(range(len(bins)), [_tick(item) for item in bins], fontsize=9 if len(bins) > 8 else 10)
     axes.set_xlabel("Documents that hold the passage", color=COLOURS["muted"])
     axes.set_ylabel("Passages", color=COLOURS["muted"])
     _height_axis(axes, [h for item in bins for h in (item.private, item.shared) if h])
@@ -92,7 +92,17 @@ def _height_axis(axes: "Axes", heights: Sequence[int]) -> None:
     axes.yaxis.set_major_formatter(lambda value, _: short(value))
 
 
+def _filled(bins: Sequence[DocumentCountBin]) -> list[DocumentCountBin]:
+    """The bins up to the last one that holds anything: empty ones beyond it only crowd the axis."""
+    last = max((n for n, item in enumerate(bins) if item.private or item.shared), default=len(bins) - 1)
+    return list(bins[: last + 1])
+
+
 def _tick(item: DocumentCountBin) -> str:
+    """A bin's name, short enough for an axis: `101\u20131k`; the table below the figure has the exact ends."""
     if item.documents_to is None:
-        return f"{short(item.documents_from)}+"
-    return bin_label(item.documents_from, item.documents_to)
+        return f">{short(item.documents_from - 1)}"
+    if item.documents_to < 1000:
+        return bin_label(item.documents_from, item.documents_to)
+    first = item.documents_from - 1 if item.documents_from > 1000 else item.documents_from
+    return f"{short(first)}\u2013{short(item.documents_to)}"

@@ -238,6 +238,19 @@ def test_a_match_by_chance_is_not_hidden():
     assert "some matches arise by chance" in " ".join(verdict_of(parse_report(report)).sentences)
 
 
+def test_bins_are_named_shortly_on_the_axis_and_empty_ones_at_the_end_left_out(tmp_path):
+    report = report_cases.report()
+    ends = [(1, 1), (2, 2), (101, 1000), (1001, 10_000), (10_001, None)]
+    for filled in (5, 3):
+        report["passages_by_document_count"] = [
+            {"documents_from": a, "documents_to": b, "private": 0, "shared": int(n < filled)}
+            for n, (a, b) in enumerate(ends)
+        ]
+        figure = html_of(report, tmp_path).split('class="documents-wide"')[1].split("</svg>")[0]
+        assert ("1k\u201310k</text>" in figure, "&gt;10k</text>" in figure) == (filled == 5, filled == 5)
+        assert "101\u20131k</text>" in figure
+
+
 def test_limitations_follow_the_facts():
     report = report_cases.report()
     report["method"]["corpus"]["kind"] = "proxy"
