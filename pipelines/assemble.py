@@ -30,6 +30,7 @@ BINS = (
 )
 FAILED_REQUESTS = "requests that failed"
 SKIPPED_RECORDS = "records of the corpus that could not be read"
+SKIPPED_GENERATIONS = "records of the generations that could not be read"
 NOT_TEXT = "files in the corpus folders that are no UTF-8 text"
 SAMPLED_SHARDS = 64
 SAMPLED_DOCUMENTS = 8

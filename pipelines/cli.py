@@ -2,15 +2,17 @@
 
 import os
 import sys
-from pathlib import Path
+import traceback
 from typing import Annotated
 
 import typer
+from typer.exceptions import TyperException
 
 from extraction.errors import InputError
 from index.errors import SourceError
 from pipelines.commands import compare, identifiers, index, match, report, run
 
+FAULT, INTERRUPTED = 2, 130
 EPILOG = "Exit status: 0 done, 1 gate failed, 2 wrong use, a fault or an incomplete run, 3 hold."
 
 app = typer.Typer(
@@ -45,14 +47,33 @@ app.command()(report.report)
 
 def main() -> None:
     """Run the command line; the entry point of `extraction`."""
+    sys.exit(_status())
+
+
+def _status() -> int:
     try:
-        app(standalone_mode=False)
-    except (InputError, SourceError) as error:
-        sys.exit(_fault(error))
+        return int(app(standalone_mode=False) or 0)
+    except (KeyboardInterrupt, typer.Abort):
+        return _end("stopped; the same command goes on from here", INTERRUPTED)
+    except TyperException as error:
+        error.show()
+        return FAULT
+    except Exception as error:
+        if "--debug" in sys.argv:
+            traceback.print_exception(error)
+        return _end(_one_line(error), FAULT)
 
 
-def _fault(error: Exception) -> int:
-    if "--debug" in sys.argv:
-        raise error
-    print(f"extraction: {error}", file=sys.stderr)
-    return 2
+def _one_line(error: Exception) -> str:
+    """What to say of a fault. Messages of foreign exceptions can quote a text, so they are not printed."""
+    if isinstance(error, InputError | SourceError):
+        return " ".join(str(error).splitlines())
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if isinstance(error.filename, str) else ""
+        return f"{place}{error.strerror or type(error).__name__}; mend it and run the same command again"
+    return f"unexpected {type(error).__name__}; run again with `extraction --debug ...` to see where"
+
+
+def _end(message: str, status: int) -> int:
+    print(f"extraction: {message}", file=sys.stderr)
+    return status

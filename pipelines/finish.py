@@ -1,7 +1,7 @@
 """The end of a run: counting, passages.parquet, report.json and the pages made from it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +41,7 @@ class Analysed:
         method: the `method` part of the report.
         seed: the run's seed; 0 for generations made elsewhere.
         command: what makes it again.
+        unread: by reason, input beside the corpus that could not be read.
     """
 
     directory: RunDirectory
@@ -52,6 +53,7 @@ class Analysed:
     method: dict[str, Any]
     seed: int
     command: str
+    unread: Mapping[str, int] = field(default_factory=dict)
 
     def found(self) -> Found:
         """Everything that was found, in memory."""
@@ -112,7 +114,7 @@ def finish(work: Analysed, control: ControlRun | None, text: ControlText | None)
 
 def _incomplete(work: Analysed) -> list[dict[str, Any]]:
     info = work.index.info
-    unread = {SKIPPED_RECORDS: info.skipped_records, NOT_TEXT: info.not_text_files}
+    unread = {SKIPPED_RECORDS: info.skipped_records, NOT_TEXT: info.not_text_files, **work.unread}
     return incomplete_reasons(len(failed_requests(work.directory.store("generations"))), unread)
 
 

@@ -1,75 +1,31 @@
 """The whole test, from a configuration to a report: a plain list of stages over one run directory."""
 
-import fcntl
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from extraction.engines.settings import DeterministicSettings, EndpointSettings
-from extraction.errors import InputError
 from extraction.model import load_tokenizer, model_fingerprint, model_path, tokenizer_fingerprint
 from extraction.prompts import Prompts, load_prompts
 from extraction.sampling import ResolvedSampling, resolve_sampling
+from pipelines.analyse import Analysis, analyse
 from pipelines.config import Control, Corpus, RunConfig
 from pipelines.corpus import ensure_index
-from pipelines.cost import stage_cost
 from pipelines.count import Rules
 from pipelines.finish import Analysed, ControlRun, ControlText, finish
 from pipelines.generate import GenerationJob, generate
-from pipelines.identify import LOOKUP_PARTS, LookupJob, TaggingJob, distinct_values, run_parts
-from pipelines.match import MatchJob, MatchStores
 from pipelines.method import method_section
-from pipelines.parts import PartStore
 from pipelines.plan import Part, check_reachable
 from pipelines.pool import cluster
 from pipelines.progress import say
 from pipelines.rundir import RunDirectory
+from pipelines.work import Work, one_at_a_time
 
 if TYPE_CHECKING:
     from index import Index
-
-
-@dataclass(frozen=True)
-class Work:
-    """One run while it goes on: the configuration, resolved, and where its stages stand.
-
-    Attributes:
-        config: what was asked for.
-        directory: where everything is written.
-        index: the open index of the corpus.
-        run: the content of run.json, kept up to date.
-    """
-
-    config: RunConfig
-    directory: RunDirectory
-    index: "Index"
-    run: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def generations(self) -> PartStore:
-        """The parts of `generations/`."""
-        return self.directory.store("generations")
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Run one stage and add what it cost to run.json."""
-
-        def record(seconds: float, peak: int) -> None:
-            stages = self.run.setdefault("stages", {})
-            before = stages.get(name, {"seconds": 0.0, "peak_memory_bytes": 0})
-            stages[name] = {
-                "seconds": round(before["seconds"] + seconds, 3),
-                "peak_memory_bytes": max(before["peak_memory_bytes"], peak),
-            }
-            self.directory.write(self.run)
-
-        with stage_cost(record):
-            yield
 
 
 @dataclass(frozen=True)
@@ -105,17 +61,17 @@ def run_pipeline(config: RunConfig, out: Path, ray_address: str | None, skip_bad
         text = _control_text(config, out)
         work = open_work(config, out, index, fingerprints(config, generator, index, text))
         with cluster(ray_address):
-            analysed = measure(work, generator, text)
-            control = _control_run(work)
+            analysed = measure(config, work, generator, text)
+            control = _control_run(config, work)
             return finish(analysed, control, text)
 
 
-def measure(work: Work, generator: Generator, text: ControlText | None) -> Analysed:
+def measure(config: RunConfig, work: Work, generator: Generator, text: ControlText | None) -> Analysed:
     """Generate, match, tag and look up: everything of one run but the counting."""
-    config = work.config
     with work.stage("generate"):
-        generate(config, partial(_generation_job, work, generator), generator.prompts, generator.longest)
-    lookup = analyse(work, text)
+        job = partial(_generation_job, config, work, generator.sampling)
+        generate(config, job, generator.prompts, generator.longest)
+    lookup = analyse(work, analysis_of(config), text)
     rules = Rules(
         shares=config.prompts.shares(),
         budgets=sorted(config.budgets),
@@ -152,7 +108,7 @@ def open_work(config: RunConfig, out: Path, index: "Index", prints: dict[str, An
     """Open the run directory, or refuse it if another configuration made it."""
     directory = RunDirectory(out)
     run = directory.open(config.model_dump(mode="json", by_alias=True), prints)
-    return Work(config, directory, index, run)
+    return Work(directory, index, run)
 
 
 def fingerprints(
@@ -175,90 +131,49 @@ def fingerprints(
         "seed": config.seed,
         "control_model": model_fingerprint(control) if control else None,
         "control_text": text.index.info.fingerprint if text else None,
-        **rule_fingerprints(config),
-    }
-
-
-def rule_fingerprints(config: Any) -> dict[str, Any]:
-    """The rules of matching and counting, by name."""
-    return {
-        "min_tokens": config.min_tokens,
-        "min_bytes": config.shortest_match,
-        "private_documents": config.private_documents,
-        "low_entropy": config.low_entropy.model_dump(mode="json"),
         "cluster_threshold": config.cluster_threshold,
-        "identifiers": config.identifiers.model_dump(mode="json"),
+        **analysis_of(config).fingerprints(),
     }
 
 
-def analyse(work: Work, text: ControlText | None) -> PartStore:
-    """Match the generations, tag identifiers, look them up.
-
-    Returns:
-        The counts of the identifiers in the corpus.
-    """
-    names = work.generations.complete()
-    tagged = work.directory.store("identifiers")
-    with work.stage("match"):
-        _match(work, work.index, MatchStores.of(work.directory), names)
-        if text:
-            _match(work, text.index, MatchStores.of_control_text(work.directory), names)
-    with work.stage("tag identifiers"):
-        tagging = TaggingJob(work.config.identifiers, work.config.model, work.generations, tagged)
-        run_parts("tag identifiers", tagging, tagged, names, work.config.analysis_workers)
-    with work.stage("look up identifiers"):
-        return _look_up(work, tagged)
-
-
-def _match(work: Work, index: "Index", stores: MatchStores, names: list[str]) -> None:
-    config = work.config
-    job = MatchJob(
+def analysis_of(config: RunConfig) -> Analysis:
+    """The part of a configuration that says how generations are matched and tagged."""
+    return Analysis(
         config.model,
-        str(index.directory),
         config.min_tokens,
         config.shortest_match,
         config.private_documents,
         config.low_entropy,
-        work.index.key,
-        work.generations,
-        stores,
+        config.identifiers,
+        config.analysis_workers,
     )
-    run_parts("match", job, stores.spans, names, config.analysis_workers)
 
 
-def _look_up(work: Work, tagged: PartStore) -> PartStore:
-    """Look up every distinct value; a run that has grown since is looked up anew."""
-    found = work.directory.store(f"identifiers/corpus-{len(tagged.complete()):05d}")
-    job = LookupJob(distinct_values(tagged), work.config.identifiers, str(work.index.directory), found)
-    names = [f"share-{number:02d}" for number in range(LOOKUP_PARTS)]
-    run_parts("look up identifiers", job, found, names, work.config.analysis_workers)
-    return found
-
-
-def _generation_job(work: Work, generator: Generator, parts: tuple[Part, ...]) -> GenerationJob:
-    config = work.config
+def _generation_job(
+    config: RunConfig, work: Work, sampling: ResolvedSampling, parts: tuple[Part, ...]
+) -> GenerationJob:
     plan = work.directory.store("plan")
-    return GenerationJob(config.engine, config.model, generator.sampling, plan, work.generations, parts)
+    return GenerationJob(config.engine, config.model, sampling, plan, work.generations, parts)
 
 
-def _control_run(work: Work) -> ControlRun | None:
+def _control_run(config: RunConfig, work: Work) -> ControlRun | None:
     """Run the same plan on the control model, in a run directory of its own inside this one."""
-    control = work.config.control.model
+    control = config.control.model
     if control is None:
         return None
-    corpus = Corpus(index=work.index.directory, kind=work.config.corpus.kind)
+    corpus = Corpus(index=work.index.directory, kind=config.corpus.kind)
     changes = {
-        "name": f"{work.config.name}-control",
+        "name": f"{config.name}-control",
         "model": control,
         "control": Control(),
         "corpus": corpus,
     }
-    config = work.config.model_copy(update=changes)
-    generator = prepare(config)
-    prints = fingerprints(config, generator, work.index, None)
-    own = open_work(config, work.directory.path / "control", work.index, prints)
+    own_config = config.model_copy(update=changes)
+    generator = prepare(own_config)
+    prints = fingerprints(own_config, generator, work.index, None)
+    own = open_work(own_config, work.directory.path / "control", work.index, prints)
     say(f"control: {control.path}")
-    analysed = measure(own, generator, None)
+    analysed = measure(own_config, own, generator, None)
     report = finish(analysed, None, None)
     return ControlRun(analysed.found(), json.loads(report.read_text(encoding="utf-8")))
 
@@ -274,20 +189,3 @@ def _control_text(config: RunConfig, out: Path) -> ControlText | None:
     )
     index = ensure_index(corpus, out / "control_text", config.shortest_match, skip_bad_records=False)
     return ControlText(", ".join(Path(source).name for source in config.control.text), index)
-
-
-@contextmanager
-def one_at_a_time(out: Path) -> Iterator[None]:
-    """Hold the run directory; a second process in it is refused.
-
-    Raises:
-        InputError: another process works in the directory.
-    """
-    with open(out / ".lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(
-                f"{out}: another process works here; wait for it or name another --out"
-            ) from None
-        yield

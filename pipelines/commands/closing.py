@@ -53,6 +53,7 @@ def _share(value: float | None) -> str:
 
 
 def _only_skipped(report: dict[str, Any]) -> bool:
-    from pipelines.assemble import NOT_TEXT, SKIPPED_RECORDS
+    from pipelines.assemble import NOT_TEXT, SKIPPED_GENERATIONS, SKIPPED_RECORDS
 
-    return all(item["reason"] in (NOT_TEXT, SKIPPED_RECORDS) for item in report["incomplete"])
+    skipped = (NOT_TEXT, SKIPPED_GENERATIONS, SKIPPED_RECORDS)
+    return all(item["reason"] in skipped for item in report["incomplete"])

@@ -1,0 +1,122 @@
+"""Generations made elsewhere: JSON lines or Parquet with `id` and `text` or `token_ids`, as parts of a run."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from extraction.errors import InputError
+from extraction.records import Generation
+
+PART_ROWS = 1024
+FAMILY = "elsewhere"
+
+
+@dataclass
+class Reader:
+    """Reads a file of generations and numbers them within their families, in the order of the file.
+
+    Attributes:
+        path: JSON lines (`.jsonl`) or Parquet.
+        tokenizer: what tokenises texts and prompts.
+        skip_bad_records: count records that cannot be read instead of refusing the file.
+        bad: records left out so far.
+        retokenised: generations whose tokens were made from their text.
+    """
+
+    path: Path
+    tokenizer: Any
+    skip_bad_records: bool
+    bad: int = 0
+    retokenised: int = 0
+    _numbers: dict[str, int] = field(default_factory=dict)
+
+    def generations(self) -> Iterator[Generation]:
+        """Read every generation.
+
+        Raises:
+            InputError: the file cannot be read, or a record of it; file, line and field are named.
+        """
+        for where, record in self._records():
+            fault = record if isinstance(record, str) else _fault(record, len(self.tokenizer))
+            if fault and not self.skip_bad_records:
+                raise InputError(f"{self.path}:{where}: {fault}; mend it or pass --skip-bad-records")
+            if fault:
+                self.bad += 1
+            else:
+                yield self._generation(record)
+
+    def _records(self) -> Iterator[tuple[int, Any]]:
+        """Every record with its line or row; a string in place of one says what is wrong with it."""
+        if self.path.suffix == ".parquet":
+            yield from enumerate(_parquet_rows(self.path), 1)
+            return
+        try:
+            with self.path.open("rb") as handle:
+                for number, line in enumerate(handle, 1):
+                    if line.strip():
+                        yield number, _parsed(line)
+        except OSError as error:
+            raise InputError(
+                f"{self.path}: cannot be read ({error.strerror}); name a file of generations"
+            ) from None
+
+    def _generation(self, record: dict[str, Any]) -> Generation:
+        family = record.get("family") or FAMILY
+        number = self._numbers.get(family, 0)
+        self._numbers[family] = number + 1
+        token_ids = record.get("token_ids")
+        if token_ids is None:
+            token_ids = self._tokens(record["text"])
+            self.retokenised += 1
+        prompt = self._tokens(record.get("prompt") or "")
+        return Generation(str(record["id"]), family, number, prompt, list(token_ids), [], "stop")
+
+    def _tokens(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return "not JSON in UTF-8"
+
+
+def _fault(record: Any, vocabulary: int) -> str | None:
+    """Say what is wrong with a record, without quoting it."""
+    if not isinstance(record, dict):
+        return "not a JSON object"
+    if not isinstance(record.get("id"), str | int) or isinstance(record.get("id"), bool):
+        return "`id` is missing or neither a string nor a whole number"
+    for name in ("prompt", "family"):
+        if not isinstance(record.get(name, ""), str | None):
+            return f"`{name}` is not a string"
+    tokens = record.get("token_ids")
+    if tokens is None:
+        return None if isinstance(record.get("text"), str) else "neither `text` nor `token_ids` is there"
+    if not isinstance(tokens, list) or not all(isinstance(i, int) and 0 <= i < vocabulary for i in tokens):
+        return f"`token_ids` is not a list of token ids below {vocabulary}"
+    return None
+
+
+def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        parquet = pq.ParquetFile(path)
+        names = parquet.schema_arrow.names
+        if "id" not in names or not {"text", "token_ids"} & set(names):
+            raise InputError(
+                f"{path}: needs the columns `id` and `text` or `token_ids`; it has {', '.join(names)}"
+            )
+        wanted = [name for name in ("id", "text", "token_ids", "prompt", "family") if name in names]
+        for batch in parquet.iter_batches(PART_ROWS, columns=wanted):
+            yield from batch.to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(
+            f"{path}: cannot be read as Parquet ({type(error).__name__}); check the file"
+        ) from None
