@@ -24,7 +24,8 @@ def method_section(
         index: the index that was searched.
         tokenizer: the model's own.
     """
-    engine = config.engine.model_dump(mode="json")
+    # Paths of this machine say nothing to a reader of the report.
+    engine = config.engine.model_dump(mode="json", exclude={"passages"}, exclude_none=True)
     name = engine.get("model_name") or Path(config.model.path or engine["kind"]).name
     families = config.prompts.families
     return {
