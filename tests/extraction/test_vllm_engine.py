@@ -1,0 +1,88 @@
+"""The production engine, real, on whatever vLLM runs on here. Loading takes most of a minute: one engine serves all."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extraction.engines import load_engine
+from extraction.engines.settings import ModelSettings, VllmSettings
+from extraction.errors import InputError
+from extraction.sampling import Sampling, resolve_sampling
+from tests.extraction.test_transformers_engine import score_alone
+from tests.extraction.tiny_models import llama, request
+
+pytestmark = [pytest.mark.vllm, pytest.mark.filterwarnings("default")]
+pytest.importorskip(
+    "vllm", reason="vLLM is not installed in this environment; `make test-vllm` has one that has it"
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return llama(tmp_path_factory.mktemp("llama"))
+
+
+@pytest.fixture(scope="module")
+def engine(folder: Path) -> Iterator[Any]:
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    sampling = resolve_sampling(Sampling(temperature=1.5, top_k=200), folder)
+    model = ModelSettings(path=str(folder), dtype="float32")
+    made = load_engine(VllmSettings(kind="vllm", enforce_eager=True), model, sampling)
+    yield made
+    made.close()
+    made.close()
+
+
+def test_an_empty_prompt_gives_a_different_sample_for_each_seed(engine: Any) -> None:
+    generations = engine.generate([request([0], seed) for seed in range(20)])
+    assert len({tuple(g.token_ids[:8]) for g in generations}) >= 18
+
+
+def test_a_request_repeats_on_this_engine(engine: Any) -> None:
+    requests = [request([0, 5, 6], seed, 8) for seed in range(8)]
+    first, second = engine.generate(requests), engine.generate(requests)
+    # Low bits may differ with the batch, so not every repeat is promised.
+    assert sum(a.token_ids == b.token_ids for a, b in zip(first, second, strict=True)) >= 7
+
+
+def test_log_probabilities_are_those_of_the_unmodified_model(engine: Any, folder: Path) -> None:
+    prompts = [[0], [0, 300, 20, 31, 9, 17, 255, 3]]
+    for generation in engine.generate([request(p, s) for s, p in enumerate(prompts)]):
+        assert generation.logprobs == pytest.approx(score_alone(folder, generation), abs=1e-3)
+
+
+def test_the_end_of_sequence_token_is_counted_and_ends_a_generation(engine: Any) -> None:
+    generations = engine.generate([request([0], s, 100) for s in range(64)])
+    assert {g.finish_reason for g in generations} == {"stop", "length"}
+    for g in generations:
+        assert 1 not in g.token_ids[:-1] and len(g.logprobs) == len(g.token_ids)
+        assert (g.token_ids[-1] == 1) == (g.finish_reason == "stop")
+        assert g.finish_reason == "stop" or len(g.token_ids) == 100
+
+
+def test_requests_that_cannot_run_fail_alone(engine: Any) -> None:
+    bad = [request([0] * 128, 1), request([0] * 500, 2), request([], 3), request([420], 4)]
+    generations = engine.generate([bad[0], request([0], 7), *bad[1:], request([0] * 120, 8, 50)])
+    assert [g.finish_reason == "failed" for g in generations] == [True, False, True, True, True, False]
+    assert generations[5].finish_reason == "stop" or len(generations[5].token_ids) == 8
+
+
+def test_only_requests_that_cannot_run_are_no_trouble(engine: Any) -> None:
+    assert [g.finish_reason for g in engine.generate([request([], 1)])] == ["failed"]
+
+
+def test_what_really_ran_is_told(engine: Any) -> None:
+    used = engine.settings_used()
+    assert used["kind"] == "vllm" and used["dtype"] == "float32" and used["exact_repeats"] is False
+    assert used["sampling"]["top_k"] == {"value": 200, "from": "config"}
+
+
+def test_a_gguf_file_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    (tmp_path / "m.gguf").write_bytes(b"GGUF")
+    model = ModelSettings(path=str(tmp_path / "m.gguf"))
+    with pytest.raises(InputError, match="needs a folder of safetensors"):
+        load_engine(VllmSettings(kind="vllm"), model, resolve_sampling(Sampling(), None))
