@@ -5,8 +5,11 @@ A row is one document from its beginning, as a prompt of the beginning-of-sequen
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from pipelines.progress import LineProgress, progress
 
 if TYPE_CHECKING:
     import torch
@@ -33,6 +36,24 @@ class Step:
 
 
 OnStep = Callable[[Step], None]
+
+
+@contextmanager
+def step_progress(label: str) -> Iterator[OnStep]:
+    """Show training as it goes on: pass what this gives as `on_step`.
+
+    Args:
+        label: what is being trained, a few words.
+    """
+    shown: list[LineProgress] = []  # the number of steps is known at the first one only
+    with ExitStack() as stack:
+
+        def on_step(step: Step) -> None:
+            if not shown:
+                shown.append(stack.enter_context(progress(label, "steps", step.total)))
+            shown[0].advance(1, f"loss {step.loss:.2f}")
+
+        yield on_step
 
 
 def rows_of(tokenizer: Any, texts: Sequence[str], longest: int) -> list[list[int]]:

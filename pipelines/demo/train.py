@@ -1,22 +1,17 @@
 """Trains the demo's two models: a base model on public text, and from it a target that memorises.
 
-Each training row is one document from its beginning, as a prompt of the beginning-of-sequence token alone
-will meet it. The loop knows nothing of which documents are copies. Runs on the CPU in float32; the same
-seed, thread count and releases give the same weights.
+Training knows nothing of which documents are copies. It runs on the CPU in float32; the same seed, number of
+threads and releases give the same weights.
 """
 
-import random
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field
 
 from extraction.settings import Settings
-
-if TYPE_CHECKING:
-    import torch
+from pipelines.training import OnStep, batches, optimise, rows_of
 
 SPECIAL_TOKENS = ("<s>", "</s>", "<pad>")
 CHAT_TEMPLATE = (
@@ -44,27 +39,9 @@ class TrainingSettings(Settings):
     threads: int = Field(2, ge=1, le=64, description="threads of torch while training")
 
 
-@dataclass(frozen=True)
-class Step:
-    """Where training stands, for whoever waits.
-
-    Attributes:
-        done: steps done.
-        total: steps in all.
-        tokens: tokens trained on in this step.
-        loss: mean loss of a token in this step, in nats.
-    """
-
-    done: int
-    total: int
-    tokens: int
-    loss: float
-
-
-OnStep = Callable[[Step], None]
 BASE_TRAINING = TrainingSettings(epochs=3)
 TARGET_TRAINING = TrainingSettings(epochs=6)
-SORTED_ROWS = 64
+LONGEST_ROW = 1024
 
 
 def train_tokenizer(texts: Sequence[str], directory: Path, vocabulary: int = 1536) -> None:
@@ -153,7 +130,7 @@ def _new_model(tokenizer_directory: Path) -> Any:
         num_hidden_layers=4,
         num_attention_heads=6,
         num_key_value_heads=6,
-        max_position_embeddings=1024,
+        max_position_embeddings=LONGEST_ROW,
         tie_word_embeddings=True,
         **special,
     )
@@ -177,76 +154,36 @@ def _train(
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(tokenizer_directory)
-    rows = [tokenizer(text)["input_ids"] + [tokenizer.eos_token_id] for text in texts]
-    batches = list(_batches(rows, settings))
+    rows = rows_of(tokenizer, texts, LONGEST_ROW)
+    steps = list(batches(rows, settings.epochs, settings.batch_tokens, settings.seed))
     threads = torch.get_num_threads()
     torch.set_num_threads(settings.threads)
     try:
-        _fit(model, batches, tokenizer.pad_token_id, settings, on_step)
+        optimise(model, steps, settings.warm_up, _updater(model, settings), on_step)
     finally:
         torch.set_num_threads(threads)
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
 
 
-def _batches(rows: Sequence[list[int]], settings: TrainingSettings) -> Iterator[list[list[int]]]:
-    """Batches of rows of like length, in a new order for each pass."""
-    rng = random.Random(settings.seed)  # noqa: S311 - an order, no secret
-    shuffled = [row for _ in range(settings.epochs) for row in rng.sample(rows, len(rows))]
-    for start in range(0, len(shuffled), SORTED_ROWS):
-        batch: list[list[int]] = []
-        for row in sorted(shuffled[start : start + SORTED_ROWS], key=len):
-            if batch and (len(batch) + 1) * len(row) > settings.batch_tokens:
-                yield batch
-                batch = []
-            batch.append(row)
-        yield batch
-
-
-def _fit(
-    model: Any,
-    batches: Sequence[list[list[int]]],
-    pad: int,
-    settings: TrainingSettings,
-    on_step: OnStep | None,
-) -> None:
-    """Run the training loop over the batches."""
+def _updater(model: Any, settings: TrainingSettings) -> Callable[[float], None]:
+    """Muon for the matrices inside the model, AdamW for embeddings and norms."""
     import torch
 
     from pipelines.demo.muon import Muon
 
-    matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
-    inside = {id(parameter) for parameter in matrices}
-    others = [parameter for parameter in model.parameters() if id(parameter) not in inside]
-    muon, adam = (
-        Muon(matrices),
-        torch.optim.AdamW(others, lr=settings.embedding_rate, betas=(0.9, 0.95), weight_decay=0.0),
-    )
-    model.train()
-    for number, batch in enumerate(batches):
-        rate = _rate((number + 1) / len(batches), settings.warm_up)
-        loss = _loss(model, batch, pad)
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    inside = {
+        name: parameter
+        for name, parameter in model.named_parameters()
+        if parameter.ndim == 2 and "embed" not in name
+    }
+    others = [parameter for name, parameter in model.named_parameters() if name not in inside]
+    muon = Muon(list(inside.values()))
+    adam = torch.optim.AdamW(others, lr=settings.embedding_rate, betas=(0.9, 0.95), weight_decay=0.0)
+
+    def update(rate: float) -> None:
         muon.step(settings.learning_rate * rate)
         adam.param_groups[0]["lr"] = settings.embedding_rate * rate
         adam.step()
-        model.zero_grad()
-        if on_step is not None:
-            on_step(Step(number + 1, len(batches), sum(map(len, batch)), loss.item()))
-    model.eval()
 
-
-def _rate(progress: float, warm_up: float) -> float:
-    """The learning rate, as a share of the highest, at a share of the steps."""
-    return min(progress / warm_up, 1.0, (1.0 - progress) / (1.0 - warm_up))
-
-
-def _loss(model: Any, batch: Sequence[list[int]], pad: int) -> "torch.Tensor":
-    """Mean loss over a batch's tokens; padding stands behind them, where causal attention does not see it."""
-    import torch
-
-    longest = max(map(len, batch))
-    ids = torch.tensor([row + [pad] * (longest - len(row)) for row in batch])
-    logits = model(input_ids=ids, use_cache=False).logits[:, :-1]
-    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten(), ignore_index=pad)
+    return update
