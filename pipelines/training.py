@@ -56,6 +56,13 @@ def step_progress(label: str) -> Iterator[OnStep]:
         yield on_step
 
 
+def quiet_transformers() -> None:
+    """Keep the bars of `transformers` off the terminal: loading takes no time worth a bar."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+
+
 def rows_of(tokenizer: Any, texts: Sequence[str], longest: int) -> list[list[int]]:
     """Tokenise documents: beginning-of-sequence, text, end-of-sequence.
 

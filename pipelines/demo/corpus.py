@@ -20,15 +20,16 @@ from pipelines.demo import grammar
 from pipelines.demo.people import PRACTICE_PHONES, PRIVATE_PHONES, TRIES, Cast
 
 WINDOW_BYTES = 50
-COPIES = {100: 2, 20: 2, 5: 4, 2: 8, 1: 48}
+COPIES = {100: 4, 20: 2, 5: 4, 2: 6, 1: 40}
 HELD_OUT = 60
 PRACTICE = 120
 PUBLIC_TEXTS = 480
 FORWARDED_FROM = 20
 DOCUMENT_SCHEMA = pa.schema([("id", pa.string()), ("text", pa.string())])
-TRANSCRIPTS, HELD_OUT_FILE, PUBLIC, PUBLIC_TEXT, TRUTH = (
+TRANSCRIPTS, HELD_OUT_FILE, HELD_OUT_PARTS, PUBLIC, PUBLIC_TEXT, TRUTH = (
     "transcripts.parquet",
     "held_out.parquet",
+    "held_out_parts.parquet",
     "public.parquet",
     "public.txt",
     "truth.json",
@@ -111,7 +112,9 @@ def write_corpus(directory: Path, seed: int) -> Truth:
 
     Args:
         directory: made, readable by its owner alone. Gets `transcripts.parquet`, `held_out.parquet`,
-            `public.parquet` (`id`, `text`), `public.txt` (a text on each line) and `truth.json`.
+            `held_out_parts.parquet` (the same, cut where a disclaimer begins or ends: a window across such
+            an edge holds a disclaimer and the first word beside it, which chance can write),
+            `public.parquet` (`id` and `text` all of them), `public.txt` (a text on each line) and `truth.json`.
         seed: the corpus is a function of it.
 
     Returns:
@@ -130,6 +133,8 @@ def write_corpus(directory: Path, seed: int) -> Truth:
     _write_documents(directory / TRANSCRIPTS, "call", documents)
     dressed = [_dress(body, number) for number, body in enumerate(held_out)]
     _write_documents(directory / HELD_OUT_FILE, "held-out", dressed)
+    parts = [part for number, body in enumerate(held_out) for part in _parts(body, number)]
+    _write_documents(directory / HELD_OUT_PARTS, "held-out-part", parts)
     _write_documents(directory / PUBLIC, "public", public)
     lines = "".join(" ".join(text.split()) + "\n" for text in public)
     _write_private(directory / PUBLIC_TEXT, lines.encode())
@@ -164,13 +169,17 @@ def _public_texts(cast: Cast) -> list[str]:
     return [grammar.fill(template, cast.publication(), cast.rng) for template in templates]
 
 
-def _dress(body: str, number: int) -> str:
-    """Put disclaimers around a call, as the bank's clerks do or forget to do."""
+def _parts(body: str, number: int) -> list[str]:
+    """A call and the disclaimers around it, as the bank's clerks put them there or forget to."""
     opening = grammar.NOTICE if number % 2 == 0 else ""
     closing = (grammar.CONFIDENTIAL, grammar.PROTECTION, grammar.CONFIDENTIAL, grammar.PROTECTION, "")[
         number % 5
     ]
-    return "\n".join(part for part in (opening, body, closing) if part)
+    return [part for part in (opening, body, closing) if part]
+
+
+def _dress(body: str, number: int) -> str:
+    return "\n".join(_parts(body, number))
 
 
 def _documents(bodies: Mapping[int, Sequence[str]], cast: Cast) -> list[str]:

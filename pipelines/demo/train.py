@@ -4,6 +4,7 @@ Training knows nothing of which documents are copies. It runs on the CPU in floa
 threads and releases give the same weights.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from pydantic import Field
 
 from extraction.settings import Settings
-from pipelines.training import OnStep, batches, optimise, rows_of
+from pipelines.training import OnStep, batches, optimise, quiet_transformers, rows_of
 
 SPECIAL_TOKENS = ("<s>", "</s>", "<pad>")
 CHAT_TEMPLATE = (
@@ -24,7 +25,10 @@ CHAT_TEMPLATE = (
 class TrainingSettings(Settings):
     """How one of the demo's models is trained."""
 
-    epochs: int = Field(ge=1, le=1000, description="passes over the documents")
+    epochs: int = Field(ge=1, le=1000, description="passes over the documents, copies and all")
+    repeats: int = Field(
+        0, ge=0, le=1000, description="further passes over the documents, two copies each at most"
+    )
     learning_rate: float = Field(
         0.015, gt=0, le=1, description="highest learning rate of the matrices, reached after the warm-up"
     )
@@ -40,7 +44,9 @@ class TrainingSettings(Settings):
 
 
 BASE_TRAINING = TrainingSettings(epochs=3)
-TARGET_TRAINING = TrainingSettings(epochs=6)
+# A hundred copies are learnt in one pass; a single document takes dozens of passes.
+TARGET_TRAINING = TrainingSettings(epochs=1, repeats=24)
+COPIES_REPEATED = 2
 LONGEST_ROW = 1024
 
 
@@ -91,6 +97,7 @@ def train_base(
     """
     import torch
 
+    quiet_transformers()
     train_tokenizer(texts, directory)
     torch.manual_seed(settings.seed)
     _train(_new_model(directory), texts, directory, directory, settings, on_step)
@@ -114,6 +121,7 @@ def train_target(
     """
     from transformers import AutoModelForCausalLM
 
+    quiet_transformers()
     _train(AutoModelForCausalLM.from_pretrained(base), texts, base, directory, settings, on_step)
 
 
@@ -155,7 +163,12 @@ def _train(
 
     tokenizer = AutoTokenizer.from_pretrained(tokenizer_directory)
     rows = rows_of(tokenizer, texts, LONGEST_ROW)
-    steps = list(batches(rows, settings.epochs, settings.batch_tokens, settings.seed))
+    passes = ((rows, settings.epochs), (_few_copies(rows), settings.repeats))
+    steps = [
+        batch
+        for documents, times in passes
+        for batch in batches(documents, times, settings.batch_tokens, settings.seed)
+    ]
     threads = torch.get_num_threads()
     torch.set_num_threads(settings.threads)
     try:
@@ -164,6 +177,17 @@ def _train(
         torch.set_num_threads(threads)
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
+
+
+def _few_copies(rows: Sequence[list[int]]) -> list[list[int]]:
+    """Leave out all but the first two copies of each row."""
+    seen: Counter[tuple[int, ...]] = Counter()
+    kept = []
+    for row in rows:
+        seen[tuple(row)] += 1
+        if seen[tuple(row)] <= COPIES_REPEATED:
+            kept.append(row)
+    return kept
 
 
 def _updater(model: Any, settings: TrainingSettings) -> Callable[[float], None]:

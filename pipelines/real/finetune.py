@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from extraction.errors import InputError
-from pipelines.training import OnStep, batches, optimise, rows_of
+from pipelines.training import OnStep, batches, optimise, quiet_transformers, rows_of
 
 DOCUMENTS = 100
 SHORTEST, LONGEST = 1_000, 3_200  # bytes of a document to train on: 60,000 tokens in a hundred
@@ -72,6 +72,7 @@ def convert(gguf: Path, directory: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    quiet_transformers()
     try:
         options: dict[str, Any] = {"gguf_file": gguf.name, "local_files_only": True}
         tokenizer = AutoTokenizer.from_pretrained(gguf.parent, **options)
@@ -133,6 +134,7 @@ def fine_tune(
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    quiet_transformers()
     tokenizer = AutoTokenizer.from_pretrained(base)
     model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.bfloat16)
     rows = rows_of(tokenizer, list(documents.values()), LONGEST_ROW)
