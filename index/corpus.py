@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from index.errors import SourceError
+from index.layout import layout_for
 from index.manifest import damaged_descriptions, read_manifest
 from index.query import QueryBuffer, query_buffers
 from index.segment import Segment
@@ -143,18 +145,15 @@ class Index:
         return min_bytes or built
 
     def _ranges(self, buffer: QueryBuffer, least: int) -> tuple[Int64, Int64]:
+        from index.runs import find_run_ranges
         from index.search import find_ranges
 
-        span = (buffer.firsts[0], buffer.lasts[-1])
-        parts = [
-            grow(
-                lambda begins, ends, t=segment.tables: find_ranges(
-                    t, buffer.data, *span, least, begins, ends
-                ),
-                2,
-            )
-            for segment in self._segments
-        ]
+        span = (buffer.data, buffer.firsts[0], buffer.lasts[-1])
+        parts = []
+        for segment in self._segments:
+            t = segment.tables
+            parts.append(grow(partial(find_ranges, t, *span, least), 2))
+            parts.append(grow(partial(find_run_ranges, t.runs, *span, t.layout, least), 2))
         begins, ends = (np.concatenate([part[column] for part in parts]) for column in range(2))
         return maximal(begins, ends)
 
@@ -215,25 +214,40 @@ class Index:
                 f"windows must lie in the text and have at least {self._manifest.min_bytes} bytes"
             )
         (buffer,) = query_buffers([text[starts[0] : ends[-1]]], 0)
+        firsts, lasts = starts - starts[0] + buffer.firsts[0], ends - starts[0] + buffer.firsts[0]
+        periodic = self._periodic(buffer, firsts, lasts)
         for segment in self._segments:
-            documents, occurrences = count_in_segment(segment, buffer, starts - starts[0], ends - starts[0])
-            counts.documents[:] += documents
-            counts.occurrences[:] += occurrences
+            documents, occurrences = count_in_segment(segment, buffer, firsts[~periodic], lasts[~periodic])
+            counts.documents[~periodic] += documents
+            counts.occurrences[~periodic] += occurrences
+        # The windows of a run are few different texts, and too many places to list.
+        windows = {n: text[starts[n] : ends[n]] for n in np.flatnonzero(periodic).tolist()}
+        different = {window: number for number, window in enumerate(dict.fromkeys(windows.values()))}
+        counted = self.count(list(different))
+        for n, window in windows.items():
+            counts.documents[n] = counted.documents[different[window]]
+            counts.occurrences[n] = counted.occurrences[different[window]]
         return counts
+
+    def _periodic(self, buffer: QueryBuffer, firsts: Int64, lasts: Int64) -> npt.NDArray[np.bool_]:
+        from index.search import mark_periodic
+
+        periodic = np.zeros(firsts.size, dtype=np.bool_)
+        mark_periodic(buffer.data, firsts, lasts, layout_for(self._manifest.min_bytes).numbers, periodic)
+        return periodic
 
     def document_ids(self, text: bytes, limit: int = 10) -> list[str]:
         """List the first `limit` ids, in stored order, of the documents that hold a text."""
-        from index.search import gather_occurrences
+        from index.search import find_documents
 
         if len(text) < self._manifest.min_bytes:
             raise ValueError(f"texts to look up must have at least {self._manifest.min_bytes} bytes")
         (buffer,) = query_buffers([text], 0)
-        span = (buffer.firsts[0], buffer.lasts[0])
+        span = (buffer.data, buffer.firsts[0], buffer.lasts[0])
         ids: list[str] = []
         for segment in self._segments:
-            (where,) = grow(lambda out, t=segment.tables: gather_occurrences(t, buffer.data, *span, out), 1)
-            documents = np.unique(np.searchsorted(segment.starts, where, side="right") - 1)
-            for document in documents.tolist():
+            (documents,) = grow(partial(find_documents, segment.tables, *span), 1)
+            for document in np.unique(documents).tolist():
                 if len(ids) >= limit:
                     return ids
                 ids += segment.ids_of(document, limit - len(ids))
@@ -277,6 +291,12 @@ class Index:
 
             self._repeated_documents = repeated_documents(self._segments)
         return self._repeated_documents
+
+    @property
+    def work(self) -> tuple[int, int]:
+        """Groups of seeds looked at and bytes of text compared since the index was opened: what look-ups cost."""
+        groups, compared = np.sum([segment.tables.work for segment in self._segments], axis=0).tolist()
+        return groups, compared
 
     def verify(self) -> list[Path]:
         """Read every file and name those that differ from what was written; an empty list is good news."""

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 FORMAT = "extraction-index"
 VERSION = 1
 
-# UTF-8 never holds these two bytes. DOCUMENT_MARK stands before and after every document of a segment's text,
+# UTF-8 never holds these bytes. DOCUMENT_MARK stands before and after every document of a segment's text,
 # QUERY_MARK around every text that is looked up: no comparison can cross a border, and none needs a bound.
 DOCUMENT_MARK = 0xFF
 QUERY_MARK = 0xFE
+LAST_MARK = 0xFD
 PAD = 64
 
 SMALLEST_MINIMUM = 16
@@ -33,8 +34,18 @@ class Layout:
 
     @property
     def gap(self) -> int:
-        """The largest distance between neighbouring seeds, and the length of their left context."""
+        """The largest distance between neighbouring seeds, and the usual length of their left context."""
         return self.min_bytes - self.seed_bytes + 1
+
+    @property
+    def longest_period(self) -> int:
+        """The longest period of a run: two periods fit into a seed, so a seed cannot lie in two runs."""
+        return min(8, self.seed_bytes // 2)
+
+    @property
+    def numbers(self) -> tuple[int, int, int]:
+        """What kernels need to know: shortest match, words in a seed, longest period."""
+        return self.min_bytes, self.words, self.longest_period
 
 
 def layout_for(min_bytes: int) -> Layout:

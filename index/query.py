@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from index.layout import DOCUMENT_MARK, PAD, QUERY_MARK
+from index.layout import DOCUMENT_MARK, LAST_MARK, PAD, QUERY_MARK
 
 BUFFER_BYTES = 16 << 20
 
@@ -50,6 +50,8 @@ def _pack(texts: Sequence[bytes], numbers: list[int]) -> QueryBuffer:
     for number in numbers:
         data += texts[number]
         data += marks
+    # A run of query marks ends at another byte that stands in no corpus, and loads of whole words may go past it.
+    data += bytes([LAST_MARK]) + bytes(PAD)
     buffer = np.frombuffer(data, dtype=np.uint8)
     buffer[buffer == DOCUMENT_MARK] = QUERY_MARK
     lengths = np.array([len(texts[number]) for number in numbers], dtype=np.int64)

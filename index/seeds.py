@@ -1,14 +1,33 @@
-"""Chooses where a document is sampled and hashes what stands there. Knows nothing of files or of look-up."""
+"""Chooses where documents are sampled, and finds their periodic runs. Knows nothing of files or of look-up.
 
-from typing import Any
+A run is a maximal stretch of at least `min_bytes` bytes that repeats a word of at most `layout.longest_period` bytes:
+blanks, rules, loops. Seeds inside it would all be alike and there would be no end of them, so it has none; it has one
+that ends with its first bytes and one that begins with its last, and `runs.py` answers for what lies wholly inside.
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from index.jit import ONES, Array, kernel, load64, zero_bytes
+from index.jit import ONES, Array, common_left, common_right, kernel, load64, zero_bytes
 from index.layout import Layout
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-LONGEST_PERIOD = 8
+
+
+class Seeds(NamedTuple):
+    """What was chosen.
+
+    Attributes:
+        positions: int64[n], ascending.
+        lefts: int64[n], length of each seed's left context: the gap, or, after a run, all of it back to the seed
+            before it (past the document's start where there is none).
+        runs: int64[r, 3], start, end and shortest period of each run, by start.
+    """
+
+    positions: Array
+    lefts: Array
+    runs: Array
 
 
 @kernel
@@ -22,10 +41,10 @@ def seed_hash(text: Array, at: Any, words: Any) -> Any:
 
 
 @kernel
-def is_plain_filler(text: Array, at: Any, words: Any) -> Any:
-    """Say whether three quarters of a seed's bytes come again 1 to 8 bytes later: runs, rules."""
-    enough = 6 * words
-    for period in range(1, LONGEST_PERIOD + 1):
+def is_filler(text: Array, at: Any, words: Any, longest_period: Any) -> Any:
+    """Say whether most of a seed's bytes come again a few bytes later: runs, rules, small tables."""
+    enough = min(6 * words, 8 * words - longest_period)
+    for period in range(1, longest_period + 1):
         equal = np.uint64(0)
         for w in range(words):
             here = at + 8 * w
@@ -37,26 +56,78 @@ def is_plain_filler(text: Array, at: Any, words: Any) -> Any:
 
 
 @kernel
-def _furthest_good(text: Array, low: Any, high: Any, words: Any) -> Any:
-    """The furthest position in `low..high` that is no filler; `high` where all are."""
-    for at in range(high, low - 1, -1):
-        if not is_plain_filler(text, at, words):
-            return at
-    return high
+def period_of(text: Array, at: Any, length: Any, longest_period: Any) -> Any:
+    """The shortest period of `length` bytes of text, or 0 if it is longer than `longest_period`."""
+    for period in range(1, longest_period + 1):
+        if text[at] == text[at + period] and common_right(text, at, text, at + period) >= length - period:
+            return period
+    return 0
 
 
 @kernel
-def _choose(text: Array, starts: Array, ends: Array, gap: Any, words: Any, out: Array) -> Any:
-    n = 0
+def _furthest(text: Array, low: Any, high: Any, words: Any, longest_period: Any) -> Any:
+    """The furthest position in `low..high` that is no filler, or -1."""
+    for at in range(high, low - 1, -1):
+        if not is_filler(text, at, words, longest_period):
+            return at
+    return -1
+
+
+@kernel
+def _run_in(text: Array, low: Any, high: Any, least: Any, words: Any, longest_period: Any) -> Any:
+    """The first run that holds a whole seed at one of `low..high`, else the furthest seed that is not periodic.
+
+    Returns:
+        Start, end and period; a period of 0 where there is no run, and the seed in the place of the start.
+    """
+    seed = low - 1
+    for at in range(low, high + 1):
+        period = period_of(text, at, 8 * words, longest_period)
+        if period == 0:
+            seed = at
+            continue
+        start = at - common_left(text, at, text, at + period, at)
+        end = at + period + common_right(text, at, text, at + period)
+        if end - start >= least:
+            return start, end, period
+    return seed, seed, 0
+
+
+@kernel
+def _choose(
+    text: Array, starts: Array, ends: Array, layout: Any, positions: Array, lefts: Array, runs: Array
+) -> Any:
+    """Fill the arrays of `Seeds`; return how many seeds and runs there are, or -1 runs where `runs` is too small."""
+    least, words, longest_period = layout
+    length = 8 * words
+    gap = least - length + 1
+    n = r = 0
     for d in range(starts.size):
-        last = ends[d] - 8 * words
+        last = ends[d] - length
         previous = starts[d] - 1
         # Where no window of `gap` seed positions fits into the document any more, no match can need a seed.
         while previous + gap <= last:
-            previous = _furthest_good(text, previous + 1, previous + gap, words)
-            out[n] = previous
+            seed = _furthest(text, previous + 1, previous + gap, words, longest_period)
+            context = gap
+            if seed < 0:
+                seed, end, period = _run_in(text, previous + 1, previous + gap, least, words, longest_period)
+                if period > 0:
+                    if r == runs.shape[0]:
+                        return n, -1
+                    runs[r, 0], runs[r, 1], runs[r, 2] = seed, end, period
+                    r += 1
+                    if seed - 1 > previous and seed > starts[d]:
+                        previous = seed - 1
+                        positions[n], lefts[n] = previous, gap
+                        n += 1
+                    if end > last + length - 1:
+                        break
+                    seed = end - length + 1
+                    context = max(gap, seed - previous)
+            previous = seed
+            positions[n], lefts[n] = seed, context
             n += 1
-    return n
+    return n, r
 
 
 @kernel
@@ -65,28 +136,28 @@ def _hash_all(text: Array, positions: Array, words: Any, out: Array) -> None:
         out[j] = seed_hash(text, positions[j], words)
 
 
-def choose_seeds(text: Array, starts: Array, ends: Array, layout: Layout) -> Array:
+def choose_seeds(text: Array, starts: Array, ends: Array, layout: Layout) -> Seeds:
     """Choose the seeds of all documents.
 
-    Neighbours are at most `layout.gap` apart, the first is at most `gap - 1` into a document, the last within
-    reach of its end: every piece of `min_bytes` bytes holds a whole seed.
+    Every piece of `min_bytes` bytes that does not lie inside a run holds a whole seed.
 
     Args:
         text: uint8, documents between document marks, padded.
         starts: int64[d], where each document begins.
         ends: int64[d], one past each document's last byte.
         layout: seed length and gap.
-
-    Returns:
-        int64[n], ascending positions.
     """
-    # Two choices in a row always advance by more than one gap.
-    capacity = int(
-        (2 * np.maximum(ends - starts, 0) // (layout.gap + 1) + 1)[ends - starts >= layout.min_bytes].sum()
-    )
-    out = np.empty(capacity + 1, dtype=np.int64)
-    n = _choose(text, starts, ends, layout.gap, layout.words, out)
-    return out[:n]
+    lengths = (ends - starts)[ends - starts >= layout.min_bytes]
+    # Three choices in a row always advance by more than one gap; a run is longer than that and adds two.
+    capacity = int((3 * lengths // (layout.gap + 1) + 3).sum()) if lengths.size else 0
+    room = 1024 + int(text.size) // 512
+    while True:
+        positions, lefts = np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64)
+        runs = np.empty((room, 3), dtype=np.int64)
+        seeds, found = _choose(text, starts, ends, layout.numbers, positions, lefts, runs)
+        if found >= 0:
+            return Seeds(positions[:seeds], lefts[:seeds], runs[:found])
+        room *= 8
 
 
 def hash_seeds(text: Array, positions: Array, layout: Layout) -> Array:

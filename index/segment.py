@@ -28,11 +28,20 @@ FILES = {
     "copies": "int64",
     "ids": "uint8",
     "id_bounds": "int64",
-    "keys": "uint64",
+    "keys": "uint16",
     "groups": "",
+    "edges": "int64",
     "postings": "",
     "buckets": "",
     "bitmap": "uint64",
+    "run_words": "uint64",
+    "run_periods": "int64",
+    "run_firsts": "int64",
+    "run_starts": "int64",
+    "run_lengths": "int64",
+    "run_phases": "int64",
+    "run_documents": "int64",
+    "run_reach": "int64",
 }
 CHUNK = 16 << 20
 
@@ -171,23 +180,23 @@ class Segment:
     @cached_property
     def tables(self) -> Any:
         """What the kernels read."""
+        from index.runs import LONGEST_WORD, RunTables
         from index.search import Tables
 
         names = ("keys", "groups", "postings", "buckets", "bitmap")
-        keys, groups, postings, buckets, bitmap = (self.array(name) for name in names)
+        runs = {name: self.array(f"run_{name}") for name in RunTables._fields}
+        runs["reach"] = runs["reach"].reshape(-1, LONGEST_WORD)
         return Tables(
+            **{name: self.array(name) for name in names},
             text=self.text,
             starts=self.starts,
             copies=self.copies,
-            keys=keys,
-            groups=groups,
-            postings=postings,
-            buckets=buckets,
+            edges=self.array("edges").reshape(-1, 2),
             bucket_shift=np.uint64(64 - self.info.bucket_bits),
-            bitmap=bitmap,
             bitmap_shift=np.uint64(64 - self.info.bitmap_bits),
-            words=self.info.layout.words,
-            gap=self.info.layout.gap,
+            layout=self.info.layout.numbers,
+            runs=RunTables(**runs),
+            work=np.zeros(2, dtype=np.int64),
         )
 
     def document(self, number: int) -> bytes:

@@ -1,5 +1,7 @@
 """Counts many windows of one text from the occurrences of its pieces. Knows one segment at a time."""
 
+from functools import partial
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,19 +16,19 @@ Int64 = npt.NDArray[np.int64]
 def count_in_segment(
     segment: Segment, buffer: QueryBuffer, starts: Int64, ends: Int64
 ) -> tuple[Int64, Int64]:
-    """Count documents and places that hold each window; offsets within the text, starts and ends ascending.
+    """Count documents and places that hold each window of a buffer; no window is a run, both bounds ascend.
 
     Returns:
         Two int64[n] arrays.
     """
-    first, last = int(buffer.firsts[0]), int(buffer.lasts[0])
+    if not starts.size:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     least = int((ends - starts).min())
-    where, begins, stops = grow(
-        lambda *out: find_alignments(segment.tables, buffer.data, first, last, least, *out), 3
-    )
+    span = (buffer.data, int(buffer.firsts[0]), int(buffer.lasts[0]))
+    where, begins, stops = grow(partial(find_alignments, segment.tables, *span, least), 3)
     # An alignment covers the windows from the first that starts in it to the last that ends in it.
-    low = np.searchsorted(starts, begins - first, side="left")
-    high = np.searchsorted(ends, stops - first, side="right")
+    low = np.searchsorted(starts, begins, side="left")
+    high = np.searchsorted(ends, stops, side="right")
     keep = low < high
     where, begins, low, high = where[keep], begins[keep], low[keep], high[keep]
     order = np.lexsort((begins, where))
