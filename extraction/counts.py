@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from extraction.budgets import Cutoffs, prefix_cutoffs
 from extraction.growth import Estimate, Incidence, chao2_windows, unseen_mass
 from extraction.passages import Passages
-from extraction.places import Places, codes, numbers
+from extraction.places import Places, codes, distinct_rows, hash_bytes, numbers
 from extraction.shares import Stratum, share_interval
 from extraction.windows import KINDS, LOW_ENTROPY, MATCH_SCHEMA, PRIVATE
 
@@ -69,12 +69,12 @@ class Found:
 
 @dataclass(frozen=True)
 class Requests:
-    """One family's requests in the order of their numbers: int64[requests] each, hashes of their tokens apart."""
+    """One family's requests in the order of their numbers: int64[requests] each, uint8[requests, 16] digests."""
 
     generated: Ints
     extracted: Ints
     low_entropy: Ints
-    digests: list[bytes]
+    digests: NDArray[np.uint8]
 
 
 def requests_by_family(matches: pa.Table, families: Sequence[str]) -> dict[str, Requests]:
@@ -87,14 +87,14 @@ def requests_by_family(matches: pa.Table, families: Sequence[str]) -> dict[str, 
         raise ValueError("not a table of matches")
     family, number = codes(matches["family"], families), numbers(matches["number"])
     generated, extracted = numbers(matches["generated_tokens"]), numbers(matches["extracted_tokens"])
-    low, digests = numbers(matches["low_entropy_tokens"]), matches["digest"].to_pylist()
+    low, digests = numbers(matches["low_entropy_tokens"]), hash_bytes(matches["digest"])
     found = {}
     for code, name in enumerate(families):
         rows = np.flatnonzero(family == code)
         rows = rows[np.argsort(number[rows])]
         if not np.array_equal(number[rows], np.arange(len(rows))):
             raise ValueError(f"requests of family {name} are missing or stand there twice")
-        found[name] = Requests(generated[rows], extracted[rows], low[rows], [digests[row] for row in rows])
+        found[name] = Requests(generated[rows], extracted[rows], low[rows], digests[rows])
     return found
 
 
@@ -198,9 +198,11 @@ class Counter:
         code, total = self.families.index(family), int(self.cutoffs[family].requests[budget])
         places = self.found.places
         rows = np.flatnonzero((places.family == code) & (places.number < total) & (classes >= 0))
-        own, sizes = self.requests[family].digests[:total], self.requests[family].generated[:total]
-        long = [digest for digest, size in zip(own, sizes, strict=True) if size >= self.found.min_tokens]
-        return Incidence.of(classes[rows], places.number[rows], total, len(long) - len(set(long)))
+        long = self.requests[family].generated[:total] >= self.found.min_tokens
+        texts = self.requests[family].digests[:total][long]
+        return Incidence.of(
+            classes[rows], places.number[rows], total, len(texts) - len(distinct_rows(texts)[0])
+        )
 
     def headline(self) -> Ints:
         """The window of each place, -1 where it is low-entropy."""

@@ -102,9 +102,13 @@ class Incidence:
         """Number of distinct classes."""
         return len(np.unique(self.classes))
 
+    @cached_property
+    def _hit(self) -> Ints:
+        return np.searchsorted(self.hits, self.requests).astype(np.int64)
+
     def by_hit(self, values: Floats) -> Floats:
         """Add up a value of each pair over each request that found anything; float64[hits]."""
-        sums = np.bincount(np.searchsorted(self.hits, self.requests), values, len(self.hits))
+        sums = np.bincount(self._hit, values, len(self.hits))
         return np.asarray(sums, dtype=np.float64)
 
     @cached_property

@@ -59,8 +59,8 @@ class Places:
         again = (np.diff(family) == 0) & (np.diff(number) == 0) & (np.diff(start) == 0)
         if again.any():
             raise ValueError("a window stands twice at one place: a part was read twice")
-        raw = _hash_bytes(windows["hash"])[order]
-        hashes, window = _distinct(raw)
+        raw = hash_bytes(windows["hash"])[order]
+        hashes, window = distinct_rows(raw)
         kinds = _one_value(codes(windows["kind"], KINDS)[order].astype(np.int8), window, len(hashes))
         documents = _one_value(numbers(windows["document_count"])[order], window, len(hashes))
         return cls(tuple(families), family, number, start, window, hashes, kinds, documents)
@@ -115,7 +115,8 @@ def request_keys(family: NDArray[np.int16], number: Ints) -> Ints:
     return np.asarray(family.astype(np.int64) << 47 | number, dtype=np.int64)
 
 
-def _hash_bytes(column: pa.ChunkedArray) -> NDArray[np.uint8]:
+def hash_bytes(column: pa.ChunkedArray) -> NDArray[np.uint8]:
+    """A column of hashes as uint8[rows, 16]."""
     chunks = [np.frombuffer(chunk.buffers()[1], dtype=np.uint8) for chunk in column.chunks if len(chunk)]
     parts = [
         raw[chunk.offset * HASH_BYTES : (chunk.offset + len(chunk)) * HASH_BYTES]
@@ -124,7 +125,7 @@ def _hash_bytes(column: pa.ChunkedArray) -> NDArray[np.uint8]:
     return np.concatenate([np.zeros(0, np.uint8), *parts]).reshape(-1, HASH_BYTES)
 
 
-def _distinct(raw: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
+def distinct_rows(raw: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
     """The distinct rows in increasing order, and which of them each row is."""
     halves = np.ascontiguousarray(raw).view(">u8").astype(np.uint64)
     order = np.lexsort((halves[:, 1], halves[:, 0]))
