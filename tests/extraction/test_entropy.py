@@ -118,7 +118,7 @@ NOT_LOW = {
     "hex with colons": "00:c3:4f:9a:1b:e7:52:8d:f0:64:b1:2e:95:7c:da:08:3f:e6:41:bb:7a:d9:20:5c:ee:13:86:fd",
     "uuid": "3f2b8c1e-9d47-4a06-b5e2-71c0f8a96d34\nb81d07f4-2c6e-4f93-8a15-e04d7b92c3f6",
     "chinese names with numbers": "张伟 13800138000\n王芳 13900139000\n李娜 13700137000\n刘洋 13600136000",
-    "names in a table": "Petra Lund       12   45   8810\nInes Carrow      7   102   9921\nSana Mirza      88   31   4410",
+    "names in a table": "Petra Lund     12   45  8810\nInes Carrow    7   102  9921\nSana Mirza    88   31  4410",
     "short names": "Li 555-0101\nWu 555-0123\nBo 555-0144\nAl 555-0156\nEd 555-0161\nJo 555-0177",
     "ingredients": "2 eggs\n250 g flour\n125 g butter\n80 ml milk\n150 g plums\n1 tsp salt\n2 tbsp sugar\n1 lemon\n",
     "laboratory values": "Hb 13.2 g/dL; WBC 6.4; Plt 250; Na 139 mmol/L; K 4.1; Cr 88; ALT 24; AST 19; CRP <5",
