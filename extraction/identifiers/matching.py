@@ -138,7 +138,7 @@ def _pattern(recogniser: Recogniser) -> Any:
     left, right = _BOUNDS[recogniser.bounds]
     flags = re.IGNORECASE if recogniser.ignore_case else 0
     # The look-ahead lets candidates overlap: a year in front of a card must not swallow its first groups.
-    return re.compile(f"{left}(?=(?P<value>{recogniser.pattern}){right})", flags)
+    return re.compile(f"{left}{recogniser.lead}(?=(?P<value>{recogniser.pattern}){right})", flags)
 
 
 def _places(rule: _Rule, text: str) -> Iterable[tuple[int, int]]:

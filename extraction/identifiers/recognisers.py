@@ -26,6 +26,7 @@ class Recogniser:
         name: unique; kept with each finding.
         type: what it finds.
         pattern: the value's form, without its surroundings.
+        lead: what must stand right in front of the value.
         normalise: a key of `normalise.NORMALISERS`.
         validator: a name for `validators.validator_named`.
         context: words of which one must stand nearby; whether it must, `context_rule` says.
@@ -54,6 +55,7 @@ class Recogniser:
     may_end_early: bool = False
     ignore_case: bool = True
     linear: bool = False
+    lead: str = ""
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -158,6 +160,15 @@ _PLACE_WORD = rf"(?!{_UK_POSTCODE}|[A-Z]{{2}}\s{{1,3}}[0-9])[A-Z][\w'.-]{{1,30}}
 _STREET = (
     r"(?:Street|St|Road|Rd|Avenue|Ave|Lane|Ln|Drive|Dr|Close|Court|Ct|Crescent|Cres|Place|Pl|Square|Sq|Terrace|Way|Gardens"
     r"|Grove|Hill|Boulevard|Blvd|Parkway|Pkwy|Circle|Highway|Hwy|Row|Mews|Walk|Green|Park)\b\.?"
+)
+# The model misses names in forms, tables and code; there a label says what they are.
+_NAME_LABEL = (
+    r"(?i:(?:(?:[a-z]{1,12}[ _-]?)?name|patient|customer|client|agent|caller|card ?holder|account ?holder"
+    r"|employee|contact)[\"']?\s{0,2}[:=]\s{0,2}[\"']?|(?:dear|mr|mrs|ms|miss|dr|prof)\.?[ ])"
+)
+_NAME_WORD = (
+    r"(?!(?:DOB|D\.O\.B|Tel|Phone|Mobile|Email|E-mail|Date|NHS|SSN|ID|Sir|Madam|Customer|Account)\b)"
+    r"[^\W\d_a-z][\w'-]{1,30}"
 )
 _TAIL = r"[0-9A-Za-z_-]"
 
@@ -329,6 +340,18 @@ _BUILT_IN = (
         context_rule="never",
         bounds="word",
         ignore_case=False,
+    ),
+    Recogniser(
+        "name-labelled",
+        "PERSON",
+        rf"{_NAME_WORD}(?: (?:[A-Z]\.|{_NAME_WORD})){{1,3}}",
+        "name",
+        "plausible",
+        context_rule="never",
+        bounds="word",
+        trigger="",
+        ignore_case=False,
+        lead=_NAME_LABEL,
     ),
     Recogniser(
         "secret",

@@ -126,6 +126,10 @@ EXPECTED = [
     # names
     ("Dear Mr Daniel Okafor, thank you", "PERSON", "daniel okafor"),
     ("Margaret Thornbury's letter arrived on Monday.", "PERSON", "margaret thornbury"),
+    ("Patient: Ricky Miller\nDOB: 2001-08-01\nTel: 020 7946 0280", "PERSON", "ricky miller"),
+    ('customer = {"name": "Denis Mason", "card": 1}', "PERSON", "denis mason"),
+    ("full_name=Jade O'Peacock;", "PERSON", "jade o'peacock"),
+    ("Dear Kimberley Davies,\nwe charged", "PERSON", "kimberley davies"),
     # addresses
     (
         "51 Franklin Street, Fifth Floor, Boston,\nMA  02110-1301, USA",
@@ -176,6 +180,8 @@ FORBIDDEN = [
     ("DOB 31/02/1961", {"DATE_OF_BIRTH"}),
     ("not@an@address and a@b", {"EMAIL"}),
     ("Decimal('+35236450.6')", {"PHONE"}),
+    ("Tel: 020 7946 0280\nFax: none", {"PERSON"}),
+    ("Dear Sir or Madam, dear Customer Services", {"PERSON"}),
     ("Copyright 2017, Chanho Park", {"POSTAL_ADDRESS"}),
     ("AKIAIOSFODNN7EXAMPLEXX", {"SECRET"}),
     ("\u00e912345678 account", {"ACCOUNT_NUMBER"}),
