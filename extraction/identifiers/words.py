@@ -1,0 +1,95 @@
+"""Context words by type, and the words that say that a number is something else."""
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(","))
+
+
+CARD_WORDS = _words(
+    """
+    card, cards, visa, mastercard, amex, american express, discover, diners, diners club, jcb, maestro,
+    unionpay, rupay, credit, debit, pan, cc, cardnumber, card number, creditcard, card no, cardholder,
+    payment, pay, pays, paid, paying, charge, charged, refund, refunded, karte, kreditkarte, carte,
+    tarjeta, carta
+    """
+)
+PHONE_WORDS = _words(
+    """
+    phone, phones, phoned, telephone, telephones, tel, mobile, mobiles, mob, cell, cellphone, call,
+    calls, called, calling, caller, callback, ring, rings, rang, ringing, dial, dialled, dialed, text,
+    texted, sms, fax, whatsapp, signal, contact, reach, reached, hotline, helpline, landline, voicemail,
+    pager, bleep, phonenumber, phone number, phoneno, mobilenumber, mobileno, telefon, telefono,
+    telephon, handy, mobil, movil, portable, numero, telno, telnr, contactnumber, homephone, workphone,
+    cellnumber, faxnumber, daytime, evening
+    """
+)
+ACCOUNT_WORDS = _words(
+    """
+    account, accounts, acct, accts, acc, a/c, accountnumber, accountno, acctno, acctnum, accountid,
+    bankaccount, konto, kontonummer, compte, cuenta, conto
+    """
+)
+SORT_WORDS = _words("sort code, sort codes, sortcode, sortcodes, s/c, sort, bank code")
+NHS_WORDS = _words(
+    """
+    nhs, nhsnumber, nhsno, nhs number, patient number, patient no, patient id, chi number, chi
+    """
+)
+SSN_WORDS = _words(
+    """
+    ssn, ssns, ss, social security, social security number, socialsecurity, soc sec, social, taxpayer,
+    tin, itin
+    """
+)
+BIRTH_WORDS = _words(
+    """
+    date of birth, dob, d.o.b, d o b, born, birth, birthday, birthdate, birth date, dateofbirth,
+    geboren, geburtsdatum, nacimiento, naissance, nascita
+    """
+)
+IP_WORDS = _words(
+    """
+    ip, ips, host, hosts, hostname, address, server, servers, ping, client, gateway, dns, subnet, router
+    """
+)
+ADDRESS_WORDS = _words(
+    """
+    address, addresses, lives, live, living, resides, street, postcode, zip, delivery, ship to, home
+    """
+)
+
+NOT_AN_ACCOUNT = _words(
+    """
+    order, orders, invoice, invoices, ticket, tickets, case, reference, ref, tracking, parcel, shipment,
+    isbn, issn, version, build, part, parts, serial, sku, model, units, balance, amount, total,
+    timestamp, epoch, logged, event, time, at, since, until, sold, sort code, phone, tel, telephone,
+    mobile, nhs, ssn, ip, port, pid, page, pages, row, rows, line, lines, commit, revision, ean, upc
+    """
+)
+NOT_A_PHONE = _words(
+    """
+    order, orders, invoice, ticket, reference, ref, tracking, parcel, isbn, issn, version, part, serial,
+    sku, timestamp, epoch, logged, units, sold, iban, account, acct, nhs, ssn, sort code, card, ean,
+    upc, commit, invoice number, order number
+    """
+)
+NOT_AN_SSN = _words(
+    """
+    order, orders, invoice, ticket, reference, ref, tracking, isbn, part, serial, sku, phone, tel,
+    timestamp, zip
+    """
+)
+NOT_A_BIRTH = _words(
+    """
+    admitted, admission, discharged, discharge, died, death, dated, issued, issue, expires, expiry,
+    expired, appointment, meeting, seen, reviewed, visit, visited, due, signed, opened, closed, updated,
+    created, joined, started, hired, since, until, edd
+    """
+)
+A_VERSION = _words(
+    """
+    version, versions, ver, v, release, releases, released, build, builds, firmware, upgrade, upgraded,
+    update, updated, patch, patched, revision, rev, section, sections, clause, chapter, paragraph, oid,
+    driver, kernel, tag
+    """
+)
