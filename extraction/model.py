@@ -6,7 +6,9 @@ downloaded: a name of the Hugging Face hub stands for what its local cache holds
 """
 
 import hashlib
+import io
 from collections.abc import Iterable
+from contextlib import nullcontext, redirect_stderr
 from pathlib import Path
 from typing import Any, Literal
 
@@ -127,19 +129,25 @@ def load_model(settings: ModelSettings, device: str = "cpu") -> Any:
     logging.disable_progress_bar()  # workers share the terminal with the run's own bar
     folder, gguf_file = _split(path)
     try:
-        model, info = AutoModelForCausalLM.from_pretrained(
-            folder,
-            gguf_file=gguf_file,
-            dtype=torch_dtype(settings, device),
-            use_safetensors=True,
-            trust_remote_code=settings.trust_remote_code,
-            local_files_only=True,
-            output_loading_info=True,
-        )
+        with _quiet() if gguf_file else nullcontext():
+            model, info = AutoModelForCausalLM.from_pretrained(
+                folder,
+                gguf_file=gguf_file,
+                dtype=torch_dtype(settings, device),
+                use_safetensors=True,
+                trust_remote_code=settings.trust_remote_code,
+                local_files_only=True,
+                output_loading_info=True,
+            )
     except Exception as error:  # as above: no common base class
         raise InputError(_cannot_load("model.path", path, error)) from error
     _refuse_missing_weights(path, info)
     return model.to(device).eval()
+
+
+def _quiet() -> "redirect_stderr[io.StringIO]":
+    """Hide the bar of the GGUF reader, which has no switch; its errors are raised all the same."""
+    return redirect_stderr(io.StringIO())
 
 
 def torch_dtype(settings: ModelSettings, device: str) -> Any:

@@ -118,8 +118,9 @@ def inverse_cdf(weights: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
         weights = torch.nn.functional.pad(weights, (0, short))
     blocks = weights.view(weights.shape[0], -1, _BLOCK)
     sums = blocks.sum(-1).double().cumsum(-1)
-    target = uniform[:, None] * sums[:, -1:]
-    block = torch.searchsorted(sums, target, right=True).clamp_(max=blocks.shape[1] - 1)
+    total = sums[:, -1:]
+    target = torch.minimum(uniform[:, None] * total, torch.nextafter(total, torch.zeros_like(total)))
+    block = torch.searchsorted(sums, target, right=True)
     inside = blocks.gather(1, block[:, :, None].expand(-1, -1, _BLOCK)).squeeze(1)
     before = torch.where(block > 0, sums.gather(-1, (block - 1).clamp(min=0)), 0.0)
     index = torch.searchsorted(inside.double().cumsum(-1), target - before, right=True)

@@ -37,11 +37,7 @@ class VllmEngine:
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Sample once for each request; see `Engine`."""
         usable = [i for i, request in enumerate(requests) if self._fits(request)]
-        outputs = self._llm.generate(
-            [{"prompt_token_ids": requests[i].prompt_token_ids} for i in usable],
-            [self._parameters(requests[i]) for i in usable],
-            use_tqdm=False,
-        )
+        outputs = self._run([requests[i] for i in usable]) if usable else []
         results = {i: _read(requests[i], output) for i, output in zip(usable, outputs, strict=True)}
         return [results[i] if i in results else failed(request) for i, request in enumerate(requests)]
 
@@ -66,6 +62,20 @@ class VllmEngine:
         llm = self.__dict__.pop("_llm", None)
         if llm is not None:
             llm.llm_engine.engine_core.shutdown()
+
+    def _run(self, requests: Sequence[Request]) -> Sequence[Any]:
+        if "_llm" not in self.__dict__:
+            raise RuntimeError("this vLLM engine has died or was closed; load another")
+        try:
+            outputs: Sequence[Any] = self._llm.generate(
+                [{"prompt_token_ids": request.prompt_token_ids} for request in requests],
+                [self._parameters(request) for request in requests],
+                use_tqdm=False,
+            )
+        except Exception:
+            self.close()  # a dead vLLM can keep the next call waiting for ever
+            raise
+        return outputs
 
     def _fits(self, request: Request) -> bool:
         prompt = request.prompt_token_ids

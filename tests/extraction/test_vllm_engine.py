@@ -9,6 +9,7 @@ import pytest
 
 from extraction.engines import load_engine
 from extraction.engines.settings import ModelSettings, VllmSettings
+from extraction.engines.vllm_engine import VllmEngine
 from extraction.errors import InputError
 from extraction.sampling import Sampling, resolve_sampling
 from tests.extraction.test_transformers_engine import score_alone
@@ -73,6 +74,19 @@ def test_requests_that_cannot_run_fail_alone(engine: Any) -> None:
 
 def test_only_requests_that_cannot_run_are_no_trouble(engine: Any) -> None:
     assert [g.finish_reason for g in engine.generate([request([], 1)])] == ["failed"]
+
+
+def test_a_fault_closes_the_engine_and_later_calls_say_so(engine: Any) -> None:
+    class Dead(VllmEngine):
+        def __init__(self) -> None:
+            self._sampling, self._max_length, self._vocabulary = engine._sampling, 128, 420
+            self._llm = None  # as an engine whose processes are gone: every call on it raises
+
+    dead = Dead()
+    with pytest.raises(AttributeError):
+        dead.generate([request([0])])
+    with pytest.raises(RuntimeError, match="has died or was closed"):
+        dead.generate([request([0])])
 
 
 def test_what_really_ran_is_told(engine: Any) -> None:

@@ -81,11 +81,11 @@ def llama(folder: Path, vocabulary: int = 420, positions: int = 128, eos: int = 
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=vocabulary,
-        hidden_size=32,
+        hidden_size=64,  # two heads of 32: vLLM's CPU attention takes no narrower ones
         intermediate_size=64,
         num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
         max_position_embeddings=positions,
         initializer_range=0.3,
         bos_token_id=0,
