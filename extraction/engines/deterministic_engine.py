@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from extraction.engines.protocol import completed, failed
+from extraction.engines.results import completed, failed
 from extraction.engines.settings import DeterministicSettings
 from extraction.errors import InputError
 from extraction.model import ModelSettings, load_tokenizer

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from extraction.engines.protocol import completed, failed
+from extraction.engines.results import completed, failed
 from extraction.engines.settings import EndpointSettings
 from extraction.errors import InputError
 from extraction.model import ModelSettings, load_tokenizer

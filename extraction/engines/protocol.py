@@ -1,9 +1,12 @@
 """What every engine does, whatever runs the model behind it."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from __future__ import annotations
 
-from extraction.records import Generation, Request
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:  # records bring pyarrow, which reading a config does not need
+    from extraction.records import Generation, Request
 
 
 class Engine(Protocol):
@@ -28,25 +31,3 @@ class Engine(Protocol):
     def close(self) -> None:
         """Free the model. Calling it twice does no harm."""
         ...
-
-
-def failed(request: Request) -> Generation:
-    """The generation of a request that could not run."""
-    return Generation(
-        request.request_id, request.family, request.number, request.prompt_token_ids, [], [], "failed"
-    )
-
-
-def completed(
-    request: Request, token_ids: list[int], logprobs: list[float], finish_reason: str
-) -> Generation:
-    """The generation of a request that ran."""
-    return Generation(
-        request.request_id,
-        request.family,
-        request.number,
-        request.prompt_token_ids,
-        token_ids,
-        logprobs,
-        finish_reason,
-    )

@@ -14,7 +14,7 @@ GREEDY = 1e-5
 """Below this temperature the most likely token is taken."""
 
 _BLOCK = 128
-_TOP_P_CANDIDATES = 1024
+_TOP_P_CANDIDATES = 256
 
 
 def uniforms(seeds: list[int], steps: int) -> torch.Tensor:
@@ -145,7 +145,7 @@ def _pick(weights: torch.Tensor, ids: torch.Tensor, uniform: torch.Tensor) -> to
 
 
 def _pick_top_p(weights: torch.Tensor, top_p: float, uniform: torch.Tensor) -> torch.Tensor:
-    """Top-p alone: the likeliest thousand usually hold the mass; only rows where they do not are sorted."""
+    """Top-p alone: a few hundred usually hold the mass; only rows where they do not are sorted."""
     total = weights.sum(-1, keepdim=True)
     top, ids = weights.topk(min(_TOP_P_CANDIDATES, weights.shape[-1]))
     tokens = _pick(_nucleus(top, total, top_p), ids, uniform)

@@ -7,7 +7,7 @@ import torch
 import transformers
 
 from extraction.engines.decoding import Decoder, batches
-from extraction.engines.protocol import completed, failed
+from extraction.engines.results import completed, failed
 from extraction.engines.settings import TransformersSettings
 from extraction.model import ModelSettings, load_model
 from extraction.records import Generation, Request

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from extraction.engines.protocol import completed, failed
+from extraction.engines.results import completed, failed
 from extraction.engines.settings import VllmSettings
 from extraction.errors import InputError
 from extraction.model import ModelSettings, model_path

@@ -48,7 +48,7 @@ def test_top_k_keeps_the_k_likeliest() -> None:
 def test_top_p_keeps_the_smallest_set_that_reaches_the_mass(size: int, spread: float) -> None:
     logits = some_logits(
         size, spread
-    )  # the last case is so flat that a thousand candidates do not reach the mass
+    )  # the last case is so flat that a few hundred candidates do not reach the mass
     probabilities, order = logits.double().softmax(-1).sort(descending=True)
     keep = probabilities.cumsum(-1) - probabilities < 0.8
     expected = torch.zeros(size, dtype=torch.double).scatter(0, order[keep], probabilities[keep])
