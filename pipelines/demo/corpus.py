@@ -20,7 +20,7 @@ from pipelines.demo import grammar
 from pipelines.demo.people import PRACTICE_PHONES, PRIVATE_PHONES, TRIES, Cast
 
 WINDOW_BYTES = 50
-COPIES = {100: 4, 20: 2, 5: 4, 2: 6, 1: 40}
+COPIES = {100: 4, 20: 2, 5: 4, 2: 6, 1: 30}
 HELD_OUT = 60
 PRACTICE = 120
 PUBLIC_TEXTS = 480

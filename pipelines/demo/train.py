@@ -4,7 +4,6 @@ Training knows nothing of which documents are copies. It runs on the CPU in floa
 threads and releases give the same weights.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,9 +25,7 @@ class TrainingSettings(Settings):
     """How one of the demo's models is trained."""
 
     epochs: int = Field(ge=1, le=1000, description="passes over the documents, copies and all")
-    repeats: int = Field(
-        0, ge=0, le=1000, description="further passes over the documents, two copies each at most"
-    )
+    repeats: int = Field(0, ge=0, le=1000, description="further passes, over the distinct documents")
     learning_rate: float = Field(
         0.015, gt=0, le=1, description="highest learning rate of the matrices, reached after the warm-up"
     )
@@ -44,9 +41,8 @@ class TrainingSettings(Settings):
 
 
 BASE_TRAINING = TrainingSettings(epochs=3)
-# A hundred copies are learnt in one pass; a single document takes dozens of passes.
-TARGET_TRAINING = TrainingSettings(epochs=1, repeats=24)
-COPIES_REPEATED = 2
+# A hundred copies are learnt in one pass; a document that stands there once takes dozens.
+TARGET_TRAINING = TrainingSettings(epochs=1, repeats=32)
 LONGEST_ROW = 1024
 
 
@@ -163,7 +159,8 @@ def _train(
 
     tokenizer = AutoTokenizer.from_pretrained(tokenizer_directory)
     rows = rows_of(tokenizer, texts, LONGEST_ROW)
-    passes = ((rows, settings.epochs), (_few_copies(rows), settings.repeats))
+    distinct = [list(row) for row in dict.fromkeys(map(tuple, rows))]
+    passes = ((rows, settings.epochs), (distinct, settings.repeats))
     steps = [
         batch
         for documents, times in passes
@@ -177,17 +174,6 @@ def _train(
         torch.set_num_threads(threads)
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
-
-
-def _few_copies(rows: Sequence[list[int]]) -> list[list[int]]:
-    """Leave out all but the first two copies of each row."""
-    seen: Counter[tuple[int, ...]] = Counter()
-    kept = []
-    for row in rows:
-        seen[tuple(row)] += 1
-        if seen[tuple(row)] <= COPIES_REPEATED:
-            kept.append(row)
-    return kept
 
 
 def _updater(model: Any, settings: TrainingSettings) -> Callable[[float], None]:
