@@ -52,9 +52,7 @@ def main() -> None:
 
 def _status() -> int:
     try:
-        return int(app(standalone_mode=False) or 0)
-    except (KeyboardInterrupt, typer.Abort):
-        return _end("stopped; the same command goes on from here", INTERRUPTED)
+        status = int(app(standalone_mode=False) or 0)
     except TyperException as error:
         error.show()
         return FAULT
@@ -62,6 +60,9 @@ def _status() -> int:
         if "--debug" in sys.argv:
             traceback.print_exception(error)
         return _end(_one_line(error), FAULT)
+    if status == INTERRUPTED:  # Ctrl-C, which typer turns into this status
+        return _end("stopped; the same command goes on from here", status)
+    return status
 
 
 def _one_line(error: Exception) -> str:

@@ -15,7 +15,7 @@ from extraction.counts import Counter, Found, IdentifierPlaces
 from extraction.identifiers.records import IDENTIFIER_SCHEMA, group_of
 from extraction.passages import Passages, form_passages, passage_table
 from extraction.places import Places
-from extraction.windows import HASH_BYTES, KINDS, MATCH_SCHEMA, STRETCH_SCHEMA, WINDOW_SCHEMA
+from extraction.windows import HASH_BYTES, KINDS, LOW_ENTROPY, MATCH_SCHEMA, STRETCH_SCHEMA, WINDOW_SCHEMA
 from pipelines.identify import Value, merge_lookup
 from pipelines.match import MatchStores
 from pipelines.parts import PartStore, write_file
@@ -74,12 +74,23 @@ def load_found(directory: RunDirectory, lookup: PartStore, rules: Rules) -> Foun
         matches=stores.requests.read_all(MATCH_SCHEMA),
         places=places,
         passages=passages,
-        clusters=cluster_passages(passages.ids, passages.texts, rules.cluster_threshold),
+        clusters=_clusters(passages, rules.cluster_threshold),
         identifiers=_identifier_places(directory.store("identifiers"), lookup),
         min_tokens=rules.min_tokens,
         private_documents=rules.private_documents,
         max_tokens=rules.longest,
     )
+
+
+def _clusters(passages: Passages, threshold: float) -> list[str]:
+    """The cluster of each passage; filler and text never share one."""
+    names = [""] * len(passages.ids)
+    low = passages.kinds == KINDS.index(LOW_ENTROPY)
+    for chosen in (np.flatnonzero(low), np.flatnonzero(~low)):
+        own = [passages.ids[i] for i in chosen], [passages.texts[i] for i in chosen]
+        for i, name in zip(chosen, cluster_passages(*own, threshold), strict=True):
+            names[i] = name
+    return names
 
 
 def _identifier_places(tagged: PartStore, lookup: PartStore) -> IdentifierPlaces:

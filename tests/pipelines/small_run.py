@@ -19,7 +19,10 @@ def write_inputs(folder, seed=0):
     """A corpus (disclaimer in 40 documents, letters in 1, 2 and 5), passages to emit, and public text."""
     rng = random.Random(seed)
     disclaimer = sentence(rng)
-    letters = {n: [sentence(rng) + f" Ada Whitcombe, account number {20000000 + n * 1000 + i}." for i in range(4)] for n in (1, 2, 5)}
+    letters = {
+        n: [sentence(rng) + f" Ada Whitcombe, account number {20000000 + n * 1000 + i}." for i in range(4)]
+        for n in (1, 2, 5)
+    }
     texts = [f"{sentence(rng, 8)} {disclaimer}" for _ in range(40)]
     texts += [f"{letter} {sentence(rng, 5)}" for n, own in letters.items() for letter in own for _ in range(n)]
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,133 @@
+"""Killed without warning in every stage, a run goes on and ends with the counts of an undisturbed one."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from pipelines.config import parse_config
+from pipelines.run import run_pipeline
+from tests.pipelines.small_run import raw_config, write_inputs
+
+COMMAND = [sys.executable, "-m", "pipelines"]
+STAGES = {
+    "generate": "generations/part-*.done",
+    "match": "spans/part-*.done",
+    "tag identifiers": "identifiers/part-*.done",
+    "look up identifiers": "identifiers/corpus-*/share-*.done",
+    "count": "windows/part-*.done",
+}
+PUBLISHED = ("plan/*.parquet", "generations/*.parquet", "spans/*.parquet", "identifiers/*.parquet")
+
+
+def start(config, out):
+    return subprocess.Popen(
+        [*COMMAND, "run", str(config), "--out", str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        text=True,
+    )
+
+
+def kill_at(config, out, pattern):
+    """Start the run and kill the driver as soon as a file of that pattern stands there."""
+    before = set(out.glob(pattern)) if out.exists() else set()
+    process = start(config, out)
+    deadline = time.monotonic() + 240
+    while not set(out.glob(pattern)) - before:
+        assert process.poll() is None, f"the run ended before it could be killed: {process.stdout.read()}"
+        assert time.monotonic() < deadline, "the stage was never reached"
+        time.sleep(0.005)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+
+
+def published(out):
+    return {
+        path: (path.stat().st_mtime_ns, path.stat().st_ino)
+        for pattern in PUBLISHED
+        for path in out.glob(pattern)
+        if path.with_suffix(".done").exists()
+    }
+
+
+def results(out):
+    """What a run says, without what differs between any two runs."""
+    report = json.loads((out / "report.json").read_text())
+    for name in ("run",):
+        del report[name]
+    for name in ("stages", "versions"):
+        del report["method"][name]
+    passages = pq.read_table(out / "passages.parquet").to_pylist()
+    windows = pq.read_table(out / "windows" / "part-00000.parquet").to_pylist()
+    return report, passages, windows
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, ray_cluster):
+    folder = tmp_path_factory.mktemp("inputs")
+    write_inputs(folder)
+    raw = raw_config(folder, part_requests=4, budgets=[2000, 8000])
+    raw["corpus"] = {"sources": [str(folder / "corpus.jsonl")], "index": str(folder / "index")}
+    out = tmp_path_factory.mktemp("undisturbed") / "small"
+    run_pipeline(parse_config(raw, "small"), out, None, skip_bad_records=False)
+    config = folder / "small.yaml"
+    config.write_text(yaml.safe_dump(raw))
+    return config, results(out)
+
+
+def test_killed_in_each_stage_the_final_counts_are_identical(undisturbed, tmp_path):
+    config, expected = undisturbed
+    out = tmp_path / "small"
+    seen = {}
+    for pattern in STAGES.values():
+        kill_at(config, out, pattern)
+        now = published(out)
+        assert {path: now[path] for path in seen} == seen, "a published part was made again"
+        seen = now
+    last = start(config, out)
+    output, _ = last.communicate(timeout=240)
+    assert last.returncode == 0, output
+    assert {path: facts for path, facts in published(out).items() if path in seen} == seen
+    assert results(out) == expected
+
+
+def test_ctrl_c_ends_within_seconds_and_the_same_command_goes_on(undisturbed, tmp_path):
+    config, expected = undisturbed
+    out = tmp_path / "small"
+    process = start(config, out)
+    while not list(out.glob("generations/part-*.done")):
+        assert process.poll() is None
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGINT)
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 130, output
+    assert "the same command goes on from here" in output
+    assert "Traceback" not in output
+    again = start(config, out)
+    output, _ = again.communicate(timeout=240)
+    assert again.returncode == 0, output
+    assert results(out) == expected
+
+
+def test_a_second_process_in_one_run_directory_is_refused(undisturbed, tmp_path):
+    config, _ = undisturbed
+    out = tmp_path / "small"
+    first = start(config, out)
+    while not (out / "run.json").exists():
+        assert first.poll() is None
+        time.sleep(0.01)
+    second = start(config, out)
+    output, _ = second.communicate(timeout=60)
+    os.killpg(first.pid, signal.SIGKILL)
+    first.communicate()
+    assert second.returncode == 2
+    assert output.strip().endswith("another process works here; wait for it or name another --out")

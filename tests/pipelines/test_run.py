@@ -1,0 +1,143 @@
+"""The whole run on real Ray with the deterministic engine: counts, resume, refusals."""
+
+import json
+import stat
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from extraction.entropy import LowEntropyRule
+from extraction.errors import InputError
+from extraction.model import ModelSettings, load_tokenizer
+from extraction.records import GENERATION_SCHEMA
+from pipelines.parts import PartStore
+from pipelines.run import run_pipeline
+from tests.pipelines.recount import Recount
+from tests.pipelines.small_run import small_config, write_inputs
+
+pytestmark = pytest.mark.usefixtures("ray_cluster")
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("inputs")
+    texts, disclaimer, letters = write_inputs(folder)
+    return folder, texts, disclaimer, letters
+
+
+@pytest.fixture(scope="module")
+def small(inputs, tmp_path_factory, ray_cluster):
+    """One finished run: its configuration, directory and report."""
+    folder = inputs[0]
+    out = tmp_path_factory.mktemp("run") / "small"
+    config = small_config(folder, control={"text": [str(folder / "held_out.jsonl")]})
+    report = run_pipeline(config, out, None, skip_bad_records=False)
+    return config, out, json.loads(report.read_text())
+
+
+def generations(out):
+    return PartStore(str(out / "generations")).read_all(GENERATION_SCHEMA).to_pylist()
+
+
+def test_every_count_agrees_with_a_recount_by_brute_force(inputs, small):
+    config, out, report = small
+    recount = Recount(
+        generations(out),
+        [text.encode() for text in inputs[1]],
+        load_tokenizer(ModelSettings(tokenizer="bytes")),
+        LowEntropyRule(),
+    )
+    shares = config.prompts.shares()
+    for budget in report["budgets"]:
+        expected = recount.counts(budget["budget"], shares)
+        assert {name: budget[name] for name in expected} == expected
+    for family, budgets in report["families"].items():
+        for budget in budgets:
+            expected = recount.counts(budget["budget"], shares, [family])
+            assert {name: budget[name] for name in expected} == expected
+    assert report["budgets"][-1]["distinct_windows"] > 500
+
+
+def test_passages_have_the_document_counts_that_were_planted(inputs, small):
+    _, texts, disclaimer, letters = inputs
+    rows = pq.read_table(small[1] / "passages.parquet").to_pylist()
+    for row in rows:
+        assert row["document_count"] == sum(row["text"] in text for text in texts)
+        assert row["occurrences"] == sum(text.count(row["text"]) for text in texts)
+        assert row["kind"] == ("private" if row["document_count"] <= 2 else "shared")
+        assert len(row["document_ids"]) == min(10, row["document_count"])
+    assert [row for row in rows if row["document_count"] == 40 and row["text"].strip() in disclaimer]
+    assert {row["document_count"] for row in rows} == {1, 2, 5, 40}
+    assert any("ACCOUNT_NUMBER" in row["identifier_types"] for row in rows)
+
+
+def test_identifiers_are_found_in_the_corpus_with_document_counts(small):
+    counts = small[2]["budgets"][-1]["identifiers"]["ACCOUNT_NUMBER"]
+    assert counts["in_corpus"] >= 5
+    assert 0 < counts["private"] < counts["in_corpus"]
+
+
+def test_text_that_was_held_out_is_found_only_where_the_corpus_holds_it_too(small):
+    control = small[2]["control_text"]
+    assert control["also_in_corpus"] > 0
+    assert control["only_here"] == 0
+
+
+def test_every_request_is_there_once_and_workers_differ(small):
+    rows = generations(small[1])
+    assert len({row["request_id"] for row in rows}) == len(rows)
+    empty = [tuple(row["token_ids"]) for row in rows if row["family"] == "empty" and len(row["token_ids"]) > 20]
+    assert len(set(empty)) == len(empty)
+
+
+def test_only_the_owner_can_read_a_run(small):
+    for path in [small[1], *small[1].rglob("*")]:
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+def test_no_text_stands_outside_the_places_for_text(inputs, small):
+    _, out, report = small
+    letter = inputs[3][1][0][:40]
+    page = (out / "report.html").read_text() + (out / "model_card.md").read_text() + json.dumps(report)
+    assert letter not in page + (out / "run.json").read_text()
+    assert "20001000" not in page
+
+
+def test_a_larger_budget_extends_a_run_and_smaller_budgets_keep_their_counts(inputs, small, tmp_path):
+    config, out, before = small
+    first = pa.table({"id": [r["request_id"] for r in generations(out)]})
+    larger = config.model_copy(update={"budgets": (5000, 20000, 40000), "workers": 1})
+    report = json.loads(run_pipeline(larger, out, None, skip_bad_records=False).read_text())
+    names = ("generated_tokens", "requests", "extracted_tokens", "distinct_windows", "private_windows")
+    by_budget = {b["budget"]: b for b in report["budgets"]}
+    for budget in before["budgets"]:
+        if budget["budget"] in by_budget:
+            assert [by_budget[budget["budget"]][n] for n in names] == [budget[n] for n in names]
+    assert report["budgets"][-1]["reached"]
+    assert set(first["id"].to_pylist()) < {r["request_id"] for r in generations(out)}
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [({"seed": 8}, "seed"), ({"min_tokens": 60}, "min_tokens"), ({"sampling": {"max_tokens": 200}}, "prompts")],
+)
+def test_a_directory_made_with_another_config_is_refused_by_name(inputs, small, change, name):
+    config = small_config(inputs[0], control={"text": [str(inputs[0] / "held_out.jsonl")]}, **change)
+    with pytest.raises(InputError, match=f"another `{name}`"):
+        run_pipeline(config, small[1], None, skip_bad_records=False)
+
+
+def test_a_budget_that_cannot_be_reached_is_refused_before_anything_is_written(inputs, tmp_path):
+    config = small_config(inputs[0], max_requests=10)
+    with pytest.raises(InputError, match="max_requests: 10 requests cannot reach"):
+        run_pipeline(config, tmp_path / "run", None, skip_bad_records=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_budget_that_runs_out_of_requests_says_that_it_was_not_reached(inputs, tmp_path):
+    config = small_config(inputs[0], max_requests=70)
+    report = json.loads(run_pipeline(config, tmp_path / "run", None, skip_bad_records=False).read_text())
+    assert [b["reached"] for b in report["budgets"]] == [True, True, False]
+    assert report["status"] == "complete"
+    assert sum(1 for _ in generations(tmp_path / "run")) <= 70
