@@ -334,7 +334,7 @@ class Shard:
 
 def grow(fill: Callable[..., int], columns: int) -> list[Int64]:
     """Call a kernel that fills arrays and says how many rows it has; again with larger ones if needed."""
-    size = 4096
+    size = 1 << 16
     while True:
         arrays = [np.empty(size, dtype=np.int64) for _ in range(columns)]
         found = fill(*arrays)

@@ -3,41 +3,19 @@
 A group is what look-up works on: its members match a text equally far to the left, and the member that matches
 furthest to the right is found by bisection.
 
-Copies of long documents make members that share megabytes. They are compared through the chain of the seeds that
-follow them: equal hashes of links mean equal text. That an order is right is then proved without hashes: neighbours
-in a group are followed by seeds that are in order in theirs, or differ before those.
+`chains.py` compares members by hashes. That their order is right is then proved without: neighbours in a group are
+followed by seeds that are in order in theirs, or differ before those.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from index.jit import Array, kernel, load64, trailing_zeros, zero_bytes
+from index.chains import LEVELS, NEAR, SMALL, Chain, chain_of, compare_right, sort_members
+from index.jit import Array, kernel, load64
 from index.layout import DOCUMENT_MARK, Layout
-from index.seeds import MULTIPLIER, Seeds
-from index.store import hash_bytes
-
-SMALL = 12
-NEAR = 256
-LEVELS = 40
-
-
-@kernel
-def _compare_right(text: Array, i: Any, j: Any, limit: Any) -> Any:
-    """Order two positions by the text that follows, up to the end of their documents: -1, 0, 1; 2 beyond `limit`."""
-    for n in range(0, limit, 8):
-        a = load64(text, i + n)
-        b = load64(text, j + n)
-        difference = a ^ b
-        marks = zero_bytes(~a)
-        if difference != np.uint64(0):
-            byte = trailing_zeros(difference) >> 3
-            if (trailing_zeros(marks) >> 3) < byte:
-                return 0
-            return -1 if text[i + n + byte] < text[j + n + byte] else 1
-        if marks != np.uint64(0):
-            return 0
-    return 2
+from index.nodes import build_nodes
+from index.seeds import Seeds
 
 
 @kernel
@@ -72,66 +50,11 @@ def _compare_groups(
     if hashes[a] != hashes[b]:
         return -1 if hashes[a] < hashes[b] else 1
     order = _compare_seeds(text, positions[a], positions[b], words)
+    if order == 0:
+        order = _compare_left(text, positions[a], positions[b], min(lefts[a], lefts[b]))
     if order == 0 and lefts[a] != lefts[b]:
         return -1 if lefts[a] < lefts[b] else 1
-    if order == 0:
-        order = _compare_left(text, positions[a], positions[b], lefts[a])
     return order
-
-
-@kernel
-def _chain(text: Array, positions: Array, starts: Array, opens: Array, sums: Array, powers: Array) -> None:
-    """Mark each document's first seed; fill running hashes of the text between seeds, and the powers to cut them."""
-    d = 0
-    sums[0] = np.uint64(0)
-    opens[:] = False
-    for j in range(positions.size):
-        while starts[d + 1] <= positions[j]:
-            d += 1
-        if j + 1 < positions.size and positions[j + 1] < starts[d + 1]:
-            link = hash_bytes(text, positions[j], positions[j + 1], 0)
-        else:
-            # The last link of a document equals no other, so that no comparison runs on into the next document.
-            link = np.uint64(j) * MULTIPLIER + np.uint64(1)
-            opens[j + 1] = True
-        sums[j + 1] = sums[j] * MULTIPLIER + (link ^ (link >> np.uint64(31)))
-    powers[0] = MULTIPLIER
-    for level in range(1, LEVELS):
-        powers[level] = powers[level - 1] * powers[level - 1]
-
-
-@kernel
-def _equal_links(sums: Array, powers: Array, a: Any, b: Any, level: Any) -> Any:
-    """Say whether the next `2**level` links of two seeds are equal."""
-    step = np.int64(1) << level
-    if a + step >= sums.size or b + step >= sums.size:
-        return False
-    left = sums[a + step] - sums[a] * powers[level]
-    return left == sums[b + step] - sums[b] * powers[level]
-
-
-@kernel
-def _shared_links(sums: Array, powers: Array, a: Any, b: Any) -> Any:
-    """How many links follow two seeds alike."""
-    shared = np.int64(0)
-    level = 0
-    while _equal_links(sums, powers, a + shared, b + shared, level):
-        shared += np.int64(1) << level
-        level += 1
-    for lower in range(level, -1, -1):
-        if _equal_links(sums, powers, a + shared, b + shared, lower):
-            shared += np.int64(1) << lower
-    return shared
-
-
-@kernel
-def _before(text: Array, positions: Array, sums: Array, powers: Array, a: Any, b: Any, start: Any) -> Any:
-    """Say whether the member `a` of a group comes before the member `b`."""
-    order = _compare_right(text, positions[a] + start, positions[b] + start, NEAR)
-    if order == 2:
-        shared = _shared_links(sums, powers, a, b)
-        order = _compare_right(text, positions[a + shared], positions[b + shared], text.size)
-    return order < 0 or (order == 0 and a < b)
 
 
 @kernel
@@ -191,45 +114,6 @@ def _group_before(
 
 
 @kernel
-def _sort_members(
-    text: Array,
-    positions: Array,
-    sums: Array,
-    powers: Array,
-    rows: Array,
-    spare: Array,
-    low: Any,
-    high: Any,
-    start: Any,
-) -> None:
-    """Sort the members of one group by the text that follows: insertion in small pieces, then merging."""
-    for piece in range(low, high, SMALL):
-        for r in range(piece + 1, min(piece + SMALL, high)):
-            row = rows[r]
-            s = r
-            while s > piece and _before(text, positions, sums, powers, row, rows[s - 1], start):
-                rows[s] = rows[s - 1]
-                s -= 1
-            rows[s] = row
-    width = SMALL
-    while width < high - low:
-        for piece in range(low, high - width, 2 * width):
-            middle = piece + width
-            end = min(middle + width, high)
-            spare[: middle - piece] = rows[piece:middle]
-            i, j, r = 0, middle, piece
-            while i < middle - piece:
-                if j < end and _before(text, positions, sums, powers, rows[j], spare[i], start):
-                    rows[r] = rows[j]
-                    j += 1
-                else:
-                    rows[r] = spare[i]
-                    i += 1
-                r += 1
-        width *= 2
-
-
-@kernel
 def _group(
     text: Array, hashes: Array, positions: Array, lefts: Array, packed: Array, bits: Any, words: Any, rows: Array,
     first: Array,
@@ -277,41 +161,64 @@ def _sort_all_members(
         while high < rows.size and not first[high]:
             high += 1
         if high - low > 1:
-            _sort_members(text, positions, sums, powers, rows, spare, low, high, start)
+            sort_members(text, positions, sums, powers, rows, spare, low, high, start)
         low = high
 
 
 @kernel
 def _unproved(
-    text: Array, positions: Array, opens: Array, rows: Array, first: Array, ranks: Array, start: Any
+    text: Array,
+    positions: Array,
+    opens: Array,
+    rows: Array,
+    first: Array,
+    ranks: Array,
+    groups: Array,
+    start: Any,
 ) -> Any:
     """Count the neighbours whose order does not follow from their bytes or from the order of the seeds after them."""
+    group = -1
     for r in range(rows.size):
+        group += first[r]
         ranks[rows[r]] = r
-    group = np.zeros(rows.size, dtype=np.uint32)
-    for r in range(1, rows.size):
-        group[r] = group[r - 1] + np.uint32(first[r])
+        groups[rows[r]] = group
     n = 0
     for r in range(1, rows.size):
         if first[r]:
             continue
-        order = _compare_right(text, positions[rows[r - 1]] + start, positions[rows[r]] + start, NEAR)
+        order = compare_right(text, positions[rows[r - 1]] + start, positions[rows[r]] + start, NEAR)
         if order != 2:
             n += order > 0
             continue
         a, b = rows[r - 1] + 1, rows[r] + 1
-        together = not opens[a] and not opens[b] and group[ranks[a]] == group[ranks[b]]
+        together = not opens[a] and not opens[b] and groups[a] == groups[b]
         # A group's left context reaches back to the seed before, so equal distance means equal text between.
         if together and positions[a] - positions[a - 1] == positions[b] - positions[b - 1]:
             n += ranks[a] > ranks[b]
         else:
-            n += _compare_right(text, positions[a - 1], positions[b - 1], text.size) > 0
+            n += compare_right(text, positions[a - 1], positions[b - 1], text.size) > 0
     return n
 
 
-def order_seeds(
-    text: Array, starts: Array, seeds: Seeds, hashes: Array, layout: Layout
-) -> tuple[Array, Array]:
+class Order(NamedTuple):
+    """Sorted seeds.
+
+    Attributes:
+        rows: int64[n], indices into the seeds, by hash, seed bytes, left context and following text.
+        first: bool[n], whether each row is the first of its group.
+        nodes: int64[m, 2], first and one past the last group of each node (see `nodes.py`).
+        node_bounds: int64[m + 1], where each node's rows begin.
+        node_rows: int64[], each node's rows by following text, whatever their left context.
+    """
+
+    rows: Array
+    first: Array
+    nodes: Array
+    node_bounds: Array
+    node_rows: Array
+
+
+def order_seeds(text: Array, starts: Array, seeds: Seeds, hashes: Array, layout: Layout) -> Order:
     """Sort seeds by hash, bytes, left context and following text.
 
     Args:
@@ -320,9 +227,6 @@ def order_seeds(
         seeds: what was chosen.
         hashes: uint64[n], the seeds' hashes.
         layout: seed length and gap.
-
-    Returns:
-        Rows (int64[n], indices into the seeds in sorted order); whether each row is the first of its group.
 
     Raises:
         RuntimeError: the order could not be proved (two different texts with one hash: choose another MULTIPLIER).
@@ -337,14 +241,13 @@ def order_seeds(
     first = np.zeros(positions.size, dtype=np.bool_)
     largest = _group(text, hashes, positions, seeds.lefts, packed, bits, words, rows, first)
     del packed
-    sums, powers = np.empty(positions.size + 1, dtype=np.uint64), np.empty(LEVELS, dtype=np.uint64)
+    chain = Chain(np.empty(positions.size + 1, dtype=np.uint64), np.empty(LEVELS, dtype=np.uint64))
     opens = np.empty(positions.size + 1, dtype=np.bool_)
-    _chain(text, positions, starts, opens, sums, powers)
+    chain_of(text, positions, starts, opens, *chain)
     spare = np.empty(largest, dtype=np.int64)
-    _sort_all_members(text, positions, sums, powers, first, rows, spare, layout.seed_bytes)
-    del sums, spare
-    if _unproved(
-        text, positions, opens, rows, first, np.empty(rows.size, dtype=np.uint32), layout.seed_bytes
-    ):
+    _sort_all_members(text, positions, *chain, first, rows, spare, layout.seed_bytes)
+    ranks, groups = np.empty(rows.size, dtype=np.uint32), np.empty(rows.size, dtype=np.uint32)
+    if _unproved(text, positions, opens, rows, first, ranks, groups, layout.seed_bytes):
         raise RuntimeError("the order of equal seeds could not be proved")
-    return rows, first
+    nodes = build_nodes(text, positions, chain, rows, first, groups, layout)
+    return Order(rows, first, *nodes)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from index.jit import Array, common_left, common_right, kernel, same_words
+from index.nodes import CROWD
 from index.runs import RunTables, count_periodic, periodic_prefix
 from index.seeds import seed_hash
 
@@ -24,8 +25,11 @@ class Tables(NamedTuple):
         starts: int64[d + 1], document starts.
         copies: int64[d + 1], number of records before each document's.
         keys: uint16[g], bits of each group's hash that follow the bucket's, ascending inside a bucket.
-        groups: [g + 1], where each group's postings begin, doubled; odd if its left context is longer than the gap.
-        edges: int64[e, 2], position and left context of the first posting of each such group, ascending.
+        groups: [g + 1], where each group's postings begin.
+        edges: int64[e, 2], position and left context of each seed behind a run, ascending.
+        nodes: int64[m, 2], first and one past the last group of each node (see `nodes.py`), ascending, outer first.
+        node_bounds: int64[m + 1], where each node's postings begin.
+        node_postings: each node's postings, sorted by following text.
         postings: [n], seed positions, grouped, sorted by following text inside a group.
         buckets: [b + 1], where the groups of each hash prefix begin.
         bucket_shift: uint64, how far a hash is shifted to give its bucket.
@@ -42,6 +46,9 @@ class Tables(NamedTuple):
     keys: Array
     groups: Array
     edges: Array
+    nodes: Array
+    node_bounds: Array
+    node_postings: Array
     postings: Array
     buckets: Array
     bucket_shift: Any
@@ -79,17 +86,9 @@ def _groups_of(t: Tables, h: Any) -> Any:
 
 
 @kernel
-def _rows_of(t: Tables, g: Any) -> Any:
-    """The first and one past the last posting of a group."""
-    return np.int64(t.groups[g]) >> 1, np.int64(t.groups[g + 1]) >> 1
-
-
-@kernel
-def _left_context(t: Tables, g: Any, q: Any) -> Any:
-    """Length of a group's left context; `q` is its first posting."""
+def _left_context(t: Tables, q: Any) -> Any:
+    """Length of a seed's left context."""
     least, words, _ = t.layout
-    if np.int64(t.groups[g]) & 1 == 0:
-        return least - 8 * words + 1
     low, high = np.int64(0), np.int64(t.edges.shape[0])
     while low < high:
         middle = (low + high) >> 1
@@ -97,56 +96,153 @@ def _left_context(t: Tables, g: Any, q: Any) -> Any:
             low = middle + 1
         else:
             high = middle
-    return t.edges[low, 1]
+    if low < t.edges.shape[0] and t.edges[low, 0] == q:
+        return t.edges[low, 1]
+    return least - 8 * words + 1
 
 
 @kernel
-def _left_of_group(t: Tables, g: Any, query: Array, i: Any) -> Any:
-    """How far a group matches to the left of a seed; -1 where the seed differs, or an earlier one is in the match."""
-    q = np.int64(t.postings[np.int64(t.groups[g]) >> 1])
-    t.work[0] += 1
-    if not same_words(query, i, t.text, q, t.layout[1]):
+def _left_of(t: Tables, q: Any, query: Array, i: Any) -> Any:
+    """How far a seed matches to the left; -1 where all of its context does, so that an earlier one is in the match."""
+    least, words, _ = t.layout
+    gap = least - 8 * words + 1
+    left = common_left(query, i, t.text, q, gap)
+    if left == gap:
+        context = _left_context(t, q)
+        left = common_left(query, i, t.text, q, context)
+        if left == context:
+            left = -1
+    t.work[1] += max(left, gap)
+    return left
+
+
+@kernel
+def _same_seed(t: Tables, low: Any, high: Any, query: Array, i: Any) -> Any:
+    """Narrow groups down to those whose seed is the query's."""
+    words = t.layout[1]
+    while low < high and not same_words(query, i, t.text, _first_posting(t, low), words):
+        low += 1
+    while low < high and not same_words(query, i, t.text, _first_posting(t, high - 1), words):
+        high -= 1
+    t.work[1] += 8 * words
+    return low, high
+
+
+@kernel
+def _first_posting(t: Tables, g: Any) -> Any:
+    return np.int64(t.postings[np.int64(t.groups[g])])
+
+
+@kernel
+def _narrow(t: Tables, low: Any, high: Any, query: Array, i: Any, length: Any) -> Any:
+    """Narrow groups of one seed, sorted by what stands before it, down to those that match `length` bytes there."""
+    return _bound(t, low, high, query, i, length, False), _bound(t, low, high, query, i, length, True)
+
+
+@kernel
+def _bound(t: Tables, low: Any, high: Any, query: Array, i: Any, length: Any, after: Any) -> Any:
+    while low < high:
+        middle = (low + high) >> 1
+        q = _first_posting(t, middle)
+        left = common_left(query, i, t.text, q, length)
+        t.work[0] += 1
+        below = after if left == length else t.text[q - 1 - left] < query[i - 1 - left]
+        if below:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def _node_of(t: Tables, first: Any, last: Any) -> Any:
+    """The node that consists of these groups; -1 where they are too few for one."""
+    if last - first <= CROWD:
         return np.int64(-1)
-    context = _left_context(t, g, q)
-    left = common_left(query, i, t.text, q, context)
-    t.work[1] += left + 8 * t.layout[1]
-    return left if left < context else np.int64(-1)
+    low, high = np.int64(0), np.int64(t.nodes.shape[0])
+    while low < high:
+        middle = (low + high) >> 1
+        if t.nodes[middle, 0] < first or (t.nodes[middle, 0] == first and t.nodes[middle, 1] > last):
+            low = middle + 1
+        else:
+            high = middle
+    if low < t.nodes.shape[0] and t.nodes[low, 0] == first and t.nodes[low, 1] == last:
+        return low
+    return np.int64(-1)
 
 
 @kernel
-def _furthest_right(t: Tables, g: Any, query: Array, at: Any) -> Any:
-    """The longest match to the right of a seed that ends at `at`, over all members of a group."""
-    low, high = _rows_of(t, g)
-    low -= 1
-    shared_low, shared_high, best = np.int64(0), np.int64(0), np.int64(0)
+def _furthest_right(t: Tables, rows: Array, low: Any, high: Any, query: Array, at: Any) -> Any:
+    """The longest match to the right of a seed that ends at `at`, over sorted rows, and where its seed stands."""
+    past = 8 * t.layout[1]
+    row = np.int64(rows[low])
+    t.work[0] += 1
+    shared_low = common_right(t.text, row + past, query, at)
+    t.work[1] += shared_low
+    best, where = shared_low, row
+    if high - low == 1 or t.text[row + past + shared_low] > query[at + shared_low]:
+        return best, where
+    # Looked at from both ends first: neighbours share with the query what both ends of their stretch do.
+    high -= 1
+    row = np.int64(rows[high])
+    shared_high = common_right(t.text, row + past, query, at)
+    t.work[1] += shared_high
+    if shared_high > best:
+        best, where = shared_high, row
+    if t.text[row + past + shared_high] < query[at + shared_high]:
+        return best, where
     while high - low > 1:
         middle = (low + high) >> 1
-        row = np.int64(t.postings[middle]) + 8 * t.layout[1]
-        # Neighbours on both sides share this much with the query, so everything between them does.
+        row = np.int64(rows[middle])
         known = min(shared_low, shared_high)
-        length = known + common_right(t.text, row + known, query, at + known)
+        length = known + common_right(t.text, row + past + known, query, at + known)
+        t.work[0] += 1
         t.work[1] += length - known
-        best = max(best, length)
-        if t.text[row + length] < query[at + length]:
+        if length > best:
+            best, where = length, row
+        if t.text[row + past + length] < query[at + length]:
             low, shared_low = middle, length
         else:
             high, shared_high = middle, length
-    return best
+    return best, where
 
 
 @kernel
-def _first_row(t: Tables, low: Any, high: Any, query: Array, at: Any, length: Any, after: Any) -> Any:
-    """Find the first row whose text is not below `length` bytes of the query (`after`: is above them)."""
-    low -= 1
-    shared_low, shared_high = np.int64(0), np.int64(0)
+def _rows_between(t: Tables, rows: Array, low: Any, high: Any, query: Array, at: Any, length: Any) -> Any:
+    """The first and one past the last of sorted rows that are followed by `length` bytes of the query."""
+    first = _first_row(t, rows, low, high, query, at, length, False)
+    return first, _first_row(t, rows, first, high, query, at, length, True)
+
+
+@kernel
+def _is_below(t: Tables, row: Any, query: Array, at: Any, known: Any, length: Any, after: Any) -> Any:
+    """Say whether a row's text is below `length` bytes of the query (`after`: or equal), and how much they share."""
+    past = np.int64(row) + 8 * t.layout[1]
+    shared = min(length, known + common_right(t.text, past + known, query, at + known))
+    t.work[0] += 1
+    t.work[1] += shared - known
+    if shared == length:
+        return after, shared
+    return t.text[past + shared] < query[at + shared], shared
+
+
+@kernel
+def _first_row(
+    t: Tables, rows: Array, low: Any, high: Any, query: Array, at: Any, length: Any, after: Any
+) -> Any:
+    """Find the first of sorted rows that is not below `length` bytes of the query (`after`: nor equal)."""
+    if low == high:
+        return low
+    below, shared_low = _is_below(t, rows[low], query, at, np.int64(0), length, after)
+    if not below:
+        return low
+    below, shared_high = _is_below(t, rows[high - 1], query, at, np.int64(0), length, after)
+    if below:
+        return high
+    high -= 1
     while high - low > 1:
         middle = (low + high) >> 1
-        row = np.int64(t.postings[middle]) + 8 * t.layout[1]
-        known = min(shared_low, shared_high)
-        shared = known + common_right(t.text, row + known, query, at + known)
-        t.work[1] += shared - known
-        below = after if shared >= length else t.text[row + shared] < query[at + shared]
-        shared = min(shared, length)
+        below, shared = _is_below(t, rows[middle], query, at, min(shared_low, shared_high), length, after)
         if below:
             low, shared_low = middle, shared
         else:
@@ -158,29 +254,65 @@ def _first_row(t: Tables, low: Any, high: Any, query: Array, at: Any, length: An
 def find_ranges(
     t: Tables, query: Array, first: Any, last: Any, min_bytes: Any, begins: Array, ends: Array
 ) -> Any:
-    """Write ranges of the query that stand in the segment; all maximal ones are among them.
+    """Write ranges of the query that stand in the segment; all maximal ones are among them but those in runs.
 
     Returns:
         How many there are; where that is more than fits, call again with larger arrays.
     """
     n = 0
+    gap = t.layout[0] - 8 * t.layout[1] + 1
     for i in range(first, last - 8 * t.layout[1] + 1):
         h = seed_hash(query, i, t.layout[1])
         if not _may_occur(t, h):
             continue
         low, high = _groups_of(t, h)
+        low, high = _same_seed(t, low, high, query, i)
+        node = _node_of(t, low, high)
+        while node >= 0:
+            rows = (t.node_bounds[node], t.node_bounds[node + 1])
+            n, left = _consider(t, t.node_postings, rows, query, i, min_bytes, begins, ends, n)
+            low, high = _further_left(t, low, high, query, i, left)
+            node = _node_of(t, low, high) if left < gap else np.int64(-1)
         for g in range(low, high):
-            left = _left_of_group(t, g, query, i)
-            if left < 0:
-                continue
-            end = i + 8 * t.layout[1] + _furthest_right(t, g, query, i + 8 * t.layout[1])
-            if end - i + left < min_bytes:
-                continue
-            if n < begins.size:
-                begins[n] = i - left
-                ends[n] = end
-            n += 1
+            t.work[0] += 1
+            if _left_of(t, _first_posting(t, g), query, i) >= 0:
+                rows = (np.int64(t.groups[g]), np.int64(t.groups[g + 1]))
+                n, _ = _consider(t, t.postings, rows, query, i, min_bytes, begins, ends, n)
     return n
+
+
+@kernel
+def _further_left(t: Tables, low: Any, high: Any, query: Array, i: Any, left: Any) -> Any:
+    """Narrow groups down to those that may match further to the left than the furthest match to the right does."""
+    if left < 0:
+        # That match began before this seed: nothing here goes beyond it on either side.
+        return low, low
+    gap = t.layout[0] - 8 * t.layout[1] + 1
+    return _narrow(t, low, high, query, i, min(left + 1, gap))
+
+
+@kernel
+def _consider(
+    t: Tables,
+    postings: Array,
+    rows: Any,
+    query: Array,
+    i: Any,
+    min_bytes: Any,
+    begins: Array,
+    ends: Array,
+    n: Any,
+) -> Any:
+    """Write the range of the row that matches furthest to the right; return the count and how far left it goes."""
+    at = i + 8 * t.layout[1]
+    right, where = _furthest_right(t, postings, rows[0], rows[1], query, at)
+    left = _left_of(t, where, query, i)
+    if left >= 0 and left + at - i + right >= min_bytes:
+        if n < begins.size:
+            begins[n] = i - left
+            ends[n] = at + right
+        n += 1
+    return n, left
 
 
 @kernel
@@ -189,37 +321,59 @@ def find_alignments(
 ) -> Any:
     """Write every occurrence of every piece of the query of at least `min_bytes`, each at its full length.
 
-    An alignment may be written twice. `where` is the text position that faces `begins`.
+    Those that lie in runs are left out. An alignment may be written twice. `where` is the text position that faces
+    `begins`.
 
     Returns:
         How many there are; where that is more than fits, call again with larger arrays.
     """
     n = 0
+    gap = t.layout[0] - 8 * t.layout[1] + 1
     for i in range(first, last - 8 * t.layout[1] + 1):
         h = seed_hash(query, i, t.layout[1])
         if not _may_occur(t, h):
             continue
         low, high = _groups_of(t, h)
+        low, high = _same_seed(t, low, high, query, i)
+        node = _node_of(t, low, high)
+        if node >= 0:
+            rows = (t.node_bounds[node], t.node_bounds[node + 1])
+            n = _align(t, t.node_postings, rows, gap - 1, query, i, last, min_bytes, where, begins, ends, n)
+            # What reaches further left than the gap stands behind a run: few groups, and the same ones again.
+            low, high = _narrow(t, low, high, query, i, gap)
         for g in range(low, high):
-            left = _left_of_group(t, g, query, i)
-            if left < 0:
-                continue
-            at = i + 8 * t.layout[1]
-            needed = max(min_bytes - left - 8 * t.layout[1], 0)
-            if at + needed > last:
-                continue
-            row, end = _rows_of(t, g)
-            row = _first_row(t, row, end, query, at, needed, False)
-            end = _first_row(t, row, end, query, at, needed, True)
-            for r in range(row, end):
-                q = np.int64(t.postings[r])
-                if n < begins.size:
-                    where[n] = q - left
-                    begins[n] = i - left
-                    right = common_right(t.text, q + 8 * t.layout[1], query, at)
-                    t.work[1] += right
-                    ends[n] = at + right
-                n += 1
+            t.work[0] += 1
+            left = _left_of(t, _first_posting(t, g), query, i)
+            if left >= 0:
+                rows = (np.int64(t.groups[g]), np.int64(t.groups[g + 1]))
+                n = _align(t, t.postings, rows, left, query, i, last, min_bytes, where, begins, ends, n)
+    return n
+
+
+@kernel
+def _align(
+    t: Tables, postings: Array, rows: Any, left: Any, query: Array, i: Any, last: Any, min_bytes: Any, where: Array,
+    begins: Array, ends: Array, n: Any,
+) -> Any:  # fmt: skip
+    """Write the alignments of rows that match at most `left` bytes before the seed, and are long enough."""
+    at = i + 8 * t.layout[1]
+    needed = max(min_bytes - left - 8 * t.layout[1], 0)
+    if at + needed > last:
+        return n
+    low, high = _rows_between(t, postings, rows[0], rows[1], query, at, needed)
+    for r in range(low, high):
+        q = np.int64(postings[r])
+        t.work[0] += 1
+        left = _left_of(t, q, query, i)
+        right = common_right(t.text, q + 8 * t.layout[1], query, at)
+        t.work[1] += right
+        if left < 0 or left + at - i + right < min_bytes:
+            continue
+        if n < begins.size:
+            where[n] = q - left
+            begins[n] = i - left
+            ends[n] = at + right
+        n += 1
     return n
 
 
@@ -231,7 +385,8 @@ def gather_occurrences(t: Tables, query: Array, first: Any, last: Any, out: Arra
         How many there are; where that is more than fits, call again with a larger array.
     """
     least, words, longest_period = t.layout
-    begin, end = first, min(first + least - 8 * words + 1, last - 8 * words + 1)
+    gap = least - 8 * words + 1
+    begin, end = first, min(first + gap, last - 8 * words + 1)
     period, length = periodic_prefix(query, first, longest_period, least)
     if period > 0:
         # All occurrences begin inside runs that end alike: their first seed is the one behind the run.
@@ -243,21 +398,34 @@ def gather_occurrences(t: Tables, query: Array, first: Any, last: Any, out: Arra
         if not _may_occur(t, h):
             continue
         low, high = _groups_of(t, h)
+        low, high = _same_seed(t, low, high, query, i)
+        low, high = _narrow(t, low, high, query, i, min(i - first, gap))
+        node = _node_of(t, low, high)
+        if node >= 0:
+            rows = (t.node_bounds[node], t.node_bounds[node + 1])
+            n = _gather_rows(t, t.node_postings, rows, query, i, first, last, out, n)
+            continue
         for g in range(low, high):
-            if _left_of_group(t, g, query, i) >= i - first:
-                n = _gather_rows(t, g, query, i, first, last, out, n)
+            rows = (np.int64(t.groups[g]), np.int64(t.groups[g + 1]))
+            n = _gather_rows(t, t.postings, rows, query, i, first, last, out, n)
     return n
 
 
 @kernel
-def _gather_rows(t: Tables, g: Any, query: Array, i: Any, first: Any, last: Any, out: Array, n: Any) -> Any:
+def _gather_rows(
+    t: Tables, postings: Array, rows: Any, query: Array, i: Any, first: Any, last: Any, out: Array, n: Any
+) -> Any:
+    """Write where the rows that match to the end of the text, and back to its start, put its start."""
     at = i + 8 * t.layout[1]
-    row, end = _rows_of(t, g)
-    row = _first_row(t, row, end, query, at, last - at, False)
-    end = _first_row(t, row, end, query, at, last - at, True)
-    for r in range(row, end):
+    least, words, _ = t.layout
+    low, high = _rows_between(t, postings, rows[0], rows[1], query, at, last - at)
+    for r in range(low, high):
+        q = np.int64(postings[r])
+        # Sorting has settled what stands within the gap; only behind a run there is more to compare.
+        if i - first >= least - 8 * words + 1 and common_left(query, i, t.text, q, i - first) < i - first:
+            continue
         if n < out.size:
-            out[n] = np.int64(t.postings[r]) - (i - first)
+            out[n] = q - (i - first)
         n += 1
     return n
 

@@ -31,6 +31,9 @@ FILES = {
     "keys": "uint16",
     "groups": "",
     "edges": "int64",
+    "nodes": "int64",
+    "node_bounds": "int64",
+    "node_postings": "",
     "postings": "",
     "buckets": "",
     "bitmap": "uint64",
@@ -183,7 +186,7 @@ class Segment:
         from index.runs import LONGEST_WORD, RunTables
         from index.search import Tables
 
-        names = ("keys", "groups", "postings", "buckets", "bitmap")
+        names = ("keys", "groups", "postings", "node_bounds", "node_postings", "buckets", "bitmap")
         runs = {name: self.array(f"run_{name}") for name in RunTables._fields}
         runs["reach"] = runs["reach"].reshape(-1, LONGEST_WORD)
         return Tables(
@@ -192,6 +195,7 @@ class Segment:
             starts=self.starts,
             copies=self.copies,
             edges=self.array("edges").reshape(-1, 2),
+            nodes=self.array("nodes").reshape(-1, 2),
             bucket_shift=np.uint64(64 - self.info.bucket_bits),
             bitmap_shift=np.uint64(64 - self.info.bitmap_bits),
             layout=self.info.layout.numbers,

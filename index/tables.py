@@ -8,7 +8,7 @@ from index.jit import Array, kernel
 from index.layout import Layout
 from index.order import order_seeds
 from index.runs import build_runs
-from index.seeds import choose_seeds, hash_seeds
+from index.seeds import Seeds, choose_seeds, hash_seeds
 
 BITMAP_BITS_PER_GROUP = 8
 GROUPS_PER_BUCKET = 4
@@ -36,12 +36,12 @@ def build_tables(text: Array, starts: Array, layout: Layout) -> tuple[dict[str, 
     """
     seeds = choose_seeds(text, starts[:-1], starts[1:] - 1, layout)
     hashes = hash_seeds(text, seeds.positions, layout)
-    rows, first = order_seeds(text, starts, seeds, hashes, layout)
+    order = order_seeds(text, starts, seeds, hashes, layout)
+    rows = order.rows
     wide = text.size >= NARROW_LIMIT
     number = np.int64 if wide else np.uint32
-    firsts = np.flatnonzero(first)
+    firsts = np.flatnonzero(order.first)
     keys = hashes[rows[firsts]]
-    contexts = seeds.lefts[rows[firsts]]
     postings = seeds.positions[rows].astype(number)
     bits = {"bucket_bits": max(1, int(keys.size // GROUPS_PER_BUCKET).bit_length())}
     bits["bitmap_bits"] = max(6, int(BITMAP_BITS_PER_GROUP * keys.size).bit_length())
@@ -51,8 +51,11 @@ def build_tables(text: Array, starts: Array, layout: Layout) -> tuple[dict[str, 
     _set_bits(bitmap, keys, np.uint64(64 - bits["bitmap_bits"]))
     tables = {
         "keys": (keys >> np.uint64(64 - bits["bucket_bits"] - 16)).astype(np.uint16),
-        "groups": np.append(2 * firsts + (contexts > layout.gap), 2 * rows.size).astype(number),
-        "edges": _edges(postings[firsts].astype(np.int64), contexts, layout.gap),
+        "groups": np.append(firsts, rows.size).astype(number),
+        "edges": _edges(seeds, layout.gap),
+        "nodes": order.nodes,
+        "node_bounds": order.node_bounds,
+        "node_postings": seeds.positions[order.node_rows].astype(number),
         "postings": postings,
         "buckets": np.searchsorted(prefixes, every).astype(number),
         "bitmap": bitmap,
@@ -61,8 +64,7 @@ def build_tables(text: Array, starts: Array, layout: Layout) -> tuple[dict[str, 
     return tables, {"wide": bool(wide), **bits}
 
 
-def _edges(positions: Array, contexts: Array, gap: int) -> Array:
-    """Position and left context of the first posting of each group whose context is longer than the gap."""
-    longer = np.flatnonzero(contexts > gap)
-    longer = longer[np.argsort(positions[longer])]
-    return np.stack([positions[longer], contexts[longer]], axis=1)
+def _edges(seeds: Seeds, gap: int) -> Array:
+    """Position and left context of each seed whose context is longer than the gap."""
+    longer = np.flatnonzero(seeds.lefts > gap)
+    return np.stack([seeds.positions[longer], seeds.lefts[longer]], axis=1)

@@ -40,3 +40,14 @@ def splices(draw: st.DrawFn, documents: list[str]) -> list[bytes]:
             text += draw(st.sampled_from([b"", b"", b"~", b"\xff", b"\xfe", b"ab" * 30, b"-" * 70]))
         texts.append(text)
     return texts
+
+
+@st.composite
+def template_corpus(draw: st.DrawFn) -> list[str]:
+    """Many documents around one text, with few different characters on both sides: crowded seeds."""
+    common = draw(st.text("abcdefgh ", min_size=20, max_size=90)) + draw(st.sampled_from(["", "-" * 60]))
+    sides = st.text("01", max_size=24)
+    documents = draw(
+        st.lists(st.builds("{}{}{}".format, sides, st.just(common), sides), min_size=12, max_size=60)
+    )
+    return documents + draw(st.lists(phrase(), max_size=3))

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from index import Index, SourceError
-from tests.index.corpora import corpus, splices
+from tests.index.corpora import corpus, splices, template_corpus
 from tests.index.oracle import counts, maximal_ranges
 
 CASE_FILE = Path(__file__).parents[1] / "data" / "spans.jsonl"
@@ -33,8 +33,11 @@ def test_case_file_against_brute_force(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_any_corpus_against_brute_force(data: st.DataObject, make_index: Callable[..., Index]) -> None:
-    texts = data.draw(corpus())
+@pytest.mark.parametrize("kind", [corpus, template_corpus])
+def test_any_corpus_against_brute_force(
+    kind: Callable[[], st.SearchStrategy[list[str]]], data: st.DataObject, make_index: Callable[..., Index]
+) -> None:
+    texts = data.draw(kind())
     least = data.draw(st.sampled_from([16, 24, 50, 64]))
     index = make_index(texts, least, data.draw(st.sampled_from([1, 1, 2, 7])))
     documents = [text.encode() for text in texts]

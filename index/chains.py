@@ -1,0 +1,136 @@
+"""Compares what follows two seeds, be it megabytes, through the chain of the seeds after them.
+
+Each link is a hash of the text between two seeds. Equal hashes of links are taken for equal text here, and only here:
+`order.py` and `nodes.py` prove the order that comes out by bytes.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from index.jit import Array, kernel, load64, trailing_zeros, zero_bytes
+from index.seeds import MULTIPLIER
+from index.store import hash_bytes
+
+SMALL = 12
+NEAR = 256
+LEVELS = 40
+
+
+class Chain(NamedTuple):
+    """Running hashes of all links, uint64[n + 1], and the powers of the multiplier, uint64[LEVELS], that cut them."""
+
+    sums: Array
+    powers: Array
+
+
+@kernel
+def compare_right(text: Array, i: Any, j: Any, limit: Any) -> Any:
+    """Order two positions by the text that follows, up to the end of their documents: -1, 0, 1; 2 beyond `limit`."""
+    for n in range(0, limit, 8):
+        a = load64(text, i + n)
+        b = load64(text, j + n)
+        difference = a ^ b
+        marks = zero_bytes(~a)
+        if difference != np.uint64(0):
+            byte = trailing_zeros(difference) >> 3
+            if (trailing_zeros(marks) >> 3) < byte:
+                return 0
+            return -1 if text[i + n + byte] < text[j + n + byte] else 1
+        if marks != np.uint64(0):
+            return 0
+    return 2
+
+
+@kernel
+def chain_of(text: Array, positions: Array, starts: Array, opens: Array, sums: Array, powers: Array) -> None:
+    """Mark each document's first seed; fill running hashes of the text between seeds, and the powers to cut them."""
+    d = 0
+    sums[0] = np.uint64(0)
+    opens[:] = False
+    for j in range(positions.size):
+        while starts[d + 1] <= positions[j]:
+            d += 1
+        if j + 1 < positions.size and positions[j + 1] < starts[d + 1]:
+            link = hash_bytes(text, positions[j], positions[j + 1], 0)
+        else:
+            # The last link of a document equals no other, so that no comparison runs on into the next document.
+            link = np.uint64(j) * MULTIPLIER + np.uint64(1)
+            opens[j + 1] = True
+        sums[j + 1] = sums[j] * MULTIPLIER + (link ^ (link >> np.uint64(31)))
+    powers[0] = MULTIPLIER
+    for level in range(1, LEVELS):
+        powers[level] = powers[level - 1] * powers[level - 1]
+
+
+@kernel
+def _equal_links(sums: Array, powers: Array, a: Any, b: Any, level: Any) -> Any:
+    """Say whether the next `2**level` links of two seeds are equal."""
+    step = np.int64(1) << level
+    if a + step >= sums.size or b + step >= sums.size:
+        return False
+    left = sums[a + step] - sums[a] * powers[level]
+    return left == sums[b + step] - sums[b] * powers[level]
+
+
+@kernel
+def _shared_links(sums: Array, powers: Array, a: Any, b: Any) -> Any:
+    """How many links follow two seeds alike."""
+    shared = np.int64(0)
+    level = 0
+    while _equal_links(sums, powers, a + shared, b + shared, level):
+        shared += np.int64(1) << level
+        level += 1
+    for lower in range(level, -1, -1):
+        if _equal_links(sums, powers, a + shared, b + shared, lower):
+            shared += np.int64(1) << lower
+    return shared
+
+
+@kernel
+def before(text: Array, positions: Array, sums: Array, powers: Array, a: Any, b: Any, start: Any) -> Any:
+    """Say whether the member `a` of a group comes before the member `b`."""
+    order = compare_right(text, positions[a] + start, positions[b] + start, NEAR)
+    if order == 2:
+        shared = _shared_links(sums, powers, a, b)
+        order = compare_right(text, positions[a + shared], positions[b + shared], text.size)
+    return order < 0 or (order == 0 and a < b)
+
+
+@kernel
+def sort_members(
+    text: Array,
+    positions: Array,
+    sums: Array,
+    powers: Array,
+    rows: Array,
+    spare: Array,
+    low: Any,
+    high: Any,
+    start: Any,
+) -> None:
+    """Sort the members of one group by the text that follows: insertion in small pieces, then merging."""
+    for piece in range(low, high, SMALL):
+        for r in range(piece + 1, min(piece + SMALL, high)):
+            row = rows[r]
+            s = r
+            while s > piece and before(text, positions, sums, powers, row, rows[s - 1], start):
+                rows[s] = rows[s - 1]
+                s -= 1
+            rows[s] = row
+    width = SMALL
+    while width < high - low:
+        for piece in range(low, high - width, 2 * width):
+            middle = piece + width
+            end = min(middle + width, high)
+            spare[: middle - piece] = rows[piece:middle]
+            i, j, r = 0, middle, piece
+            while i < middle - piece:
+                if j < end and before(text, positions, sums, powers, rows[j], spare[i], start):
+                    rows[r] = rows[j]
+                    j += 1
+                else:
+                    rows[r] = spare[i]
+                    i += 1
+                r += 1
+        width *= 2
