@@ -1,0 +1,205 @@
+"""The command line: one line for each fault, exit status 2, nothing half-written; help that starts at once."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from pipelines import cli
+from tests.pipelines.small_run import raw_config, write_inputs
+
+
+@pytest.fixture
+def command(monkeypatch, capfd):
+    """Run the command in this process: its status, standard output, standard error."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["extraction", *map(str, arguments)])
+        before = os.umask(0o022)
+        try:
+            status = cli._status()
+        finally:
+            os.umask(before)
+        captured = capfd.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "inputs"
+    write_inputs(folder)
+    return folder
+
+
+def write_config(folder, **changes):
+    path = folder / "small.yaml"
+    path.write_text(yaml.safe_dump(raw_config(folder, **changes)))
+    return path
+
+
+def assert_one_line(result, *parts):
+    status, _, err = result
+    lines = [line for line in err.splitlines() if line.startswith("extraction: ")]
+    assert status == 2
+    assert len(lines) == 1, err
+    assert err.splitlines()[-1] == lines[0]
+    assert "Traceback" not in err
+    for part in parts:
+        assert part in lines[0]
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; import pipelines.cli; "
+        "print([m for m in ('numpy', 'torch', 'ray', 'numba', 'spacy', 'pyarrow', 'pydantic', 'transformers') "
+        "if m in sys.modules])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "name", [[], ["demo"], ["run"], ["match"], ["identifiers"], ["compare"], ["report"], ["index"], ["index", "build"],
+             ["index", "add"], ["index", "verify"], ["index", "info"], ["index", "find"], ["index", "count"]]
+)  # fmt: skip
+def test_every_command_has_help_with_an_example(command, name):
+    status, out, _ = command(*name, "--help")
+    assert status == 0
+    assert "extraction" in out
+    assert "Example: extraction" in " ".join(out.split()) or name in ([], ["index"])
+
+
+def test_an_unknown_command_or_option_is_wrong_use(command):
+    assert command("runn")[0] == 2
+    assert command("run", "--nope")[0] == 2
+
+
+def test_a_missing_config(command, tmp_path):
+    assert_one_line(command("run", tmp_path / "no.yaml"), "no.yaml: no such file")
+
+
+def test_a_field_of_the_wrong_type(command, folder):
+    path = write_config(folder, seed="seven")
+    assert_one_line(command("run", path, "--out", folder / "out"), "small.yaml", "`seed`", "integer")
+    assert not (folder / "out").exists()
+
+
+def test_a_missing_model(command, folder):
+    path = write_config(folder, model={"path": "nowhere"}, engine={"kind": "transformers"})
+    assert_one_line(
+        command("run", path, "--out", folder / "out"), "model", "nowhere", "no such folder or file"
+    )
+    assert not (folder / "out").exists()
+
+
+def test_a_missing_corpus(command, folder):
+    path = write_config(folder, corpus={"sources": [str(folder / "gone.jsonl")]})
+    assert_one_line(command("run", path, "--out", folder / "out"), "gone.jsonl")
+    assert not (folder / "out" / "run.json").exists()
+
+
+def test_an_unreadable_parquet_file(command, folder):
+    (folder / "bad.parquet").write_bytes(b"PAR1 this is none")
+    path = write_config(folder, corpus={"sources": [str(folder / "bad.parquet")]})
+    assert_one_line(command("run", path, "--out", folder / "out"), "bad.parquet")
+
+
+def test_a_text_column_that_is_not_there(command, folder):
+    pq.write_table(pa.table({"id": ["a"], "body": ["text"]}), folder / "c.parquet")
+    path = write_config(folder, corpus={"sources": [str(folder / "c.parquet")]})
+    assert_one_line(command("run", path, "--out", folder / "out"), "c.parquet", "text", "body")
+
+
+def test_an_empty_corpus(command, folder):
+    (folder / "empty.jsonl").write_text("")
+    path = write_config(folder, corpus={"sources": [str(folder / "empty.jsonl")]})
+    assert_one_line(command("run", path, "--out", folder / "out"), "empty.jsonl")
+
+
+def test_a_budget_that_cannot_be_reached(command, folder):
+    path = write_config(folder, max_requests=3)
+    assert_one_line(command("run", path, "--out", folder / "out"), "max_requests")
+    assert not (folder / "out").exists()
+
+
+def bad_line(folder):
+    with open(folder / "corpus.jsonl", "a") as handle:
+        handle.write("{not json\n")
+    return (folder / "corpus.jsonl").read_text().count("\n")
+
+
+def test_a_json_line_that_is_not_json_is_named_by_file_and_line(command, folder):
+    line = bad_line(folder)
+    result = command("run", write_config(folder), "--out", folder / "out")
+    assert_one_line(result, "corpus.jsonl", f"line {line} is not JSON")
+
+
+@pytest.mark.usefixtures("ray_cluster")
+def test_bad_records_may_be_skipped_and_the_run_is_incomplete(command, folder):
+    bad_line(folder)
+    path = write_config(folder, budgets=[1000])
+    status, out, _ = command("run", path, "--out", folder / "out", "--skip-bad-records")
+    assert status == 0
+    assert "INCOMPLETE: records of the corpus that could not be read (1)" in out
+    report = json.loads((folder / "out" / "report.json").read_text())
+    assert report["status"] == "incomplete"
+    assert json.loads((folder / "out" / "run.json").read_text())["status"] == "incomplete"
+    assert command("run", path, "--out", folder / "out")[0] == 2  # incomplete is never clean unless asked for
+    assert str(folder / "out" / "report.html") in out.splitlines()
+    assert command("report", folder / "out")[0] == 0
+
+
+@pytest.mark.usefixtures("ray_cluster")
+def test_a_directory_made_with_another_config(command, folder):
+    assert command("run", write_config(folder, budgets=[500]), "--out", folder / "out")[0] == 0
+    result = command("run", write_config(folder, budgets=[500], seed=9), "--out", folder / "out")
+    assert_one_line(result, "another `seed` (7, now 9)")
+
+
+@pytest.mark.usefixtures("ray_cluster")
+def test_generations_made_elsewhere(command, folder, tmp_path):
+    letter = json.loads((folder / "corpus.jsonl").read_text().splitlines()[-1])["text"]
+    index = folder / "corpus.index"
+    assert command("index", "build", folder / "corpus.jsonl", "--out", index)[0] == 0
+    rows = [
+        {"id": "a", "text": f"So it said: {letter[:120]}"},
+        {"id": 2, "text": "xyz " * 30},
+        {"id": "c", "text": letter[:120], "prompt": letter[:140], "family": "chat"},
+    ]
+    given = tmp_path / "given.jsonl"
+    given.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    arguments = ("match", index, given, "--tokenizer", "bytes", "--out", tmp_path / "m")
+    status, out, err = command(*arguments)
+    assert status == 0, err
+    report = json.loads((tmp_path / "m" / "report.json").read_text())
+    (budget,) = report["budgets"]
+    assert (budget["reached"], budget["requests"], budget["distinct_windows"]) == (True, 3, 71)
+    assert report["families"]["chat"][0]["distinct_windows"] == 0  # it stands in the request's own prompt
+    assert (budget["distinct_passages"], budget["extracted_tokens"]) == (1, 120)
+    assert "report.html" in out
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"id": "a"}', "neither `text` nor `token_ids`"),
+        ("{", "not JSON"),
+        ('{"id": "a", "token_ids": [999999]}', "`token_ids`"),
+        ('{"text": "x"}', "`id`"),
+    ],
+)
+def test_bad_generations_are_named_by_file_and_line(command, folder, tmp_path, line, message):
+    index = folder / "corpus.index"
+    command("index", "build", folder / "corpus.jsonl", "--out", index)
+    (tmp_path / "g.jsonl").write_text('{"id": "ok", "text": "fine"}\n' + line + "\n")
+    result = command("match", index, tmp_path / "g.jsonl", "--tokenizer", "bytes", "--out", tmp_path / "m")
+    assert_one_line(result, "g.jsonl:2", message)
+    assert not (tmp_path / "m").exists()
+    shutil.rmtree(index)
