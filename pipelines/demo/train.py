@@ -42,7 +42,7 @@ class TrainingSettings(Settings):
 
 BASE_TRAINING = TrainingSettings(epochs=3)
 # A hundred copies are learnt in one pass; a document that stands there once takes dozens.
-TARGET_TRAINING = TrainingSettings(epochs=1, repeats=32)
+TARGET_TRAINING = TrainingSettings(epochs=1, repeats=24)
 LONGEST_ROW = 1024
 
 
