@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from index.jit import Array, kernel, load64, trailing_zeros, zero_bytes
+from index.jit import Array, kernel, load64, plain_kernel, trailing_zeros, zero_bytes
 from index.seeds import MULTIPLIER
 from index.store import hash_bytes
 
@@ -24,7 +24,7 @@ class Chain(NamedTuple):
     powers: Array
 
 
-@kernel
+@plain_kernel
 def compare_right(text: Array, i: Any, j: Any, limit: Any) -> Any:
     """Order two positions by the text that follows, up to the end of their documents: -1, 0, 1; 2 beyond `limit`."""
     for n in range(0, limit, 8):
@@ -63,7 +63,7 @@ def chain_of(text: Array, positions: Array, starts: Array, opens: Array, sums: A
         powers[level] = powers[level - 1] * powers[level - 1]
 
 
-@kernel
+@plain_kernel
 def _equal_links(sums: Array, powers: Array, a: Any, b: Any, level: Any) -> Any:
     """Say whether the next `2**level` links of two seeds are equal."""
     step = np.int64(1) << level
@@ -73,7 +73,7 @@ def _equal_links(sums: Array, powers: Array, a: Any, b: Any, level: Any) -> Any:
     return left == sums[b + step] - sums[b] * powers[level]
 
 
-@kernel
+@plain_kernel
 def _shared_links(sums: Array, powers: Array, a: Any, b: Any) -> Any:
     """How many links follow two seeds alike."""
     shared = np.int64(0)
@@ -87,7 +87,7 @@ def _shared_links(sums: Array, powers: Array, a: Any, b: Any) -> Any:
     return shared
 
 
-@kernel
+@plain_kernel
 def before(text: Array, positions: Array, sums: Array, powers: Array, a: Any, b: Any, start: Any) -> Any:
     """Say whether the member `a` of a group comes before the member `b`."""
     order = compare_right(text, positions[a] + start, positions[b] + start, NEAR)

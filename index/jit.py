@@ -22,6 +22,12 @@ def kernel(function: Function) -> Function:
     return cast(Function, njit(cache=True, nogil=True)(function))
 
 
+def plain_kernel(function: Function) -> Function:
+    """Compile a function that makes no arrays into its callers: records of many arrays are dear to hand over."""
+    options: dict[str, Any] = {"cache": True, "nogil": True, "forceinline": True, "_nrt": False}
+    return cast(Function, njit(**options)(function))
+
+
 def _load64(_context: Any, array: Any, _index: Any) -> Any:
     """Read eight bytes of a byte array at any offset as one little-endian word; no bounds are checked."""
 
@@ -51,13 +57,13 @@ LOW_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)
 ONES = np.uint64(0x0101010101010101)
 
 
-@kernel
+@plain_kernel
 def zero_bytes(word: Any) -> Any:
     """Mark each zero byte of a word by its highest bit."""
     return ~(((word & LOW_BITS) + LOW_BITS) | word | LOW_BITS)
 
 
-@kernel
+@plain_kernel
 def common_right(a: Array, i: Any, b: Array, j: Any) -> Any:
     """Count the equal bytes of `a[i:]` and `b[j:]`; the caller makes sure that they differ somewhere."""
     n = np.int64(0)
@@ -68,7 +74,7 @@ def common_right(a: Array, i: Any, b: Array, j: Any) -> Any:
         n += 8
 
 
-@kernel
+@plain_kernel
 def common_left(a: Array, i: Any, b: Array, j: Any, limit: Any) -> Any:
     """Count the equal bytes before `a[i]` and `b[j]`, at most `limit`."""
     n = np.int64(0)
@@ -77,7 +83,7 @@ def common_left(a: Array, i: Any, b: Array, j: Any, limit: Any) -> Any:
     return n
 
 
-@kernel
+@plain_kernel
 def same_words(a: Array, i: Any, b: Array, j: Any, words: Any) -> Any:
     """Say whether `8 * words` bytes are equal at `a[i]` and `b[j]`."""
     for w in range(words):

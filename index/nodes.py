@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from index.chains import Chain, compare_right, sort_members
-from index.jit import Array, kernel, same_words
+from index.jit import Array, kernel, plain_kernel, same_words
 from index.layout import DOCUMENT_MARK, Layout
 
 CROWD = 8
 
 
-@kernel
+@plain_kernel
 def _shared_left(text: Array, i: Any, j: Any, limit: Any) -> Any:
     """How many bytes before two positions are equal, at most `limit`, within their documents."""
     n = 0
@@ -26,7 +26,7 @@ def _shared_left(text: Array, i: Any, j: Any, limit: Any) -> Any:
     return n
 
 
-@kernel
+@plain_kernel
 def _roots(text: Array, positions: Array, rows: Array, bounds: Array, words: Any, out: Array) -> Any:
     """Write first and last group of each crowded seed; return how many there are."""
     n = low = 0

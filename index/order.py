@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from index.chains import LEVELS, NEAR, SMALL, Chain, chain_of, compare_right, sort_members
-from index.jit import Array, kernel, load64
+from index.jit import Array, kernel, load64, plain_kernel
 from index.layout import DOCUMENT_MARK, Layout
 from index.nodes import build_nodes
 from index.seeds import Seeds
 
 
-@kernel
+@plain_kernel
 def _compare_left(text: Array, i: Any, j: Any, length: Any) -> Any:
     """Order two positions by the `length` bytes before them, backwards, within their documents."""
     for n in range(1, length + 1):
@@ -31,7 +31,7 @@ def _compare_left(text: Array, i: Any, j: Any, length: Any) -> Any:
     return 0
 
 
-@kernel
+@plain_kernel
 def _compare_seeds(text: Array, i: Any, j: Any, words: Any) -> Any:
     """Order two seeds by their bytes (as words: any fixed order will do)."""
     for w in range(words):
@@ -42,7 +42,7 @@ def _compare_seeds(text: Array, i: Any, j: Any, words: Any) -> Any:
     return 0
 
 
-@kernel
+@plain_kernel
 def _compare_groups(
     text: Array, hashes: Array, positions: Array, lefts: Array, a: Any, b: Any, words: Any
 ) -> Any:
@@ -57,7 +57,7 @@ def _compare_groups(
     return order
 
 
-@kernel
+@plain_kernel
 def _sort_groups(
     text: Array, hashes: Array, positions: Array, lefts: Array, rows: Array, low: Any, high: Any, words: Any
 ) -> None:
@@ -79,7 +79,7 @@ def _sort_groups(
         _sift(text, hashes, positions, lefts, rows, low, 0, end, words)
 
 
-@kernel
+@plain_kernel
 def _sift(
     text: Array,
     hashes: Array,
@@ -105,7 +105,7 @@ def _sift(
         root = child
 
 
-@kernel
+@plain_kernel
 def _group_before(
     text: Array, hashes: Array, positions: Array, lefts: Array, a: Any, b: Any, words: Any
 ) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from index.jit import Array, common_left, common_right, kernel, load64
+from index.jit import Array, common_left, common_right, kernel, load64, plain_kernel
 
 LONGEST_WORD = 8
 
@@ -37,7 +37,7 @@ class RunTables(NamedTuple):
     reach: Array
 
 
-@kernel
+@plain_kernel
 def word_of(text: Array, at: Any, period: Any) -> Any:
     """The smallest rotation of the word that a run repeats, and how far after `at` it begins."""
     best, phase = np.uint64(0), np.int64(-1)
@@ -94,7 +94,7 @@ def build_runs(text: Array, starts: Array, runs: Array) -> RunTables:
     )
 
 
-@kernel
+@plain_kernel
 def _row_of(t: RunTables, word: Any, period: Any) -> Any:
     """The row of a word, or -1."""
     low, high = np.int64(0), np.int64(t.words.size)
@@ -109,7 +109,7 @@ def _row_of(t: RunTables, word: Any, period: Any) -> Any:
     return np.int64(-1)
 
 
-@kernel
+@plain_kernel
 def periodic_prefix(query: Array, at: Any, longest_period: Any, least: Any) -> Any:
     """The period and length of the longest start of a text that repeats a short word; zeros if below `least`."""
     for period in range(1, longest_period + 1):
@@ -120,7 +120,7 @@ def periodic_prefix(query: Array, at: Any, longest_period: Any, least: Any) -> A
     return 0, np.int64(0)
 
 
-@kernel
+@plain_kernel
 def find_run_ranges(
     t: RunTables, query: Array, first: Any, last: Any, layout: Any, min_bytes: Any, begins: Array, ends: Array
 ) -> Any:
@@ -156,7 +156,7 @@ def find_run_ranges(
     return n
 
 
-@kernel
+@plain_kernel
 def _run_around(query: Array, at: Any, longest_period: Any, least: Any) -> Any:
     """Period, start and end of the run of the query that holds the eight bytes at a place; zeros if there is none."""
     for period in range(1, longest_period + 1):
@@ -168,7 +168,7 @@ def _run_around(query: Array, at: Any, longest_period: Any, least: Any) -> Any:
     return 0, np.int64(0), np.int64(0)
 
 
-@kernel
+@plain_kernel
 def count_periodic(
     t: RunTables, copies: Array, query: Array, at: Any, length: Any, period: Any, out: Array
 ) -> Any:

@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from index.jit import Array, common_left, common_right, kernel, same_words
+from index.jit import Array, common_left, common_right, kernel, plain_kernel, same_words
 from index.nodes import CROWD
 from index.runs import RunTables, count_periodic, periodic_prefix
 from index.seeds import seed_hash
+
+BLOCK = 4096
 
 
 class Tables(NamedTuple):
@@ -33,8 +35,8 @@ class Tables(NamedTuple):
         postings: [n], seed positions, grouped, sorted by following text inside a group.
         buckets: [b + 1], where the groups of each hash prefix begin.
         bucket_shift: uint64, how far a hash is shifted to give its bucket.
-        bitmap: uint64, one bit for each longer hash prefix that occurs.
-        bitmap_shift: uint64.
+        filter: uint64, words with two bits for each hash that occurs, by hash prefix.
+        filter_shift: uint64, how far a hash is shifted to give its word.
         layout: shortest match, words in a seed, longest period of a run.
         runs: the periodic runs, which hold no seeds.
         work: int64[2], groups looked at and bytes compared so far: what a look-up costs.
@@ -52,20 +54,44 @@ class Tables(NamedTuple):
     postings: Array
     buckets: Array
     bucket_shift: Any
-    bitmap: Array
-    bitmap_shift: Any
+    filter: Array
+    filter_shift: Any
     layout: Any
     runs: RunTables
     work: Array
 
 
-@kernel
+@plain_kernel
+def filter_mask(h: Any) -> Any:
+    """The two bits of a word of the filter that a hash sets."""
+    return (np.uint64(1) << (h & np.uint64(63))) | (np.uint64(1) << ((h >> np.uint64(6)) & np.uint64(63)))
+
+
+@plain_kernel
 def _may_occur(t: Tables, h: Any) -> Any:
-    bit = h >> t.bitmap_shift
-    return (t.bitmap[np.int64(bit >> np.uint64(6))] >> (bit & np.uint64(63))) & np.uint64(1) != np.uint64(0)
+    mask = filter_mask(h)
+    return t.filter[np.int64(h >> t.filter_shift)] & mask == mask
 
 
-@kernel
+@plain_kernel
+def _survivors(t: Tables, query: Array, first: Any, last: Any, places: Array, hashes: Array) -> Any:
+    """Write the places in `first..last` whose seeds may occur, with their hashes; return how many there are.
+
+    Two passes without branches: nothing waits for a word of the filter that is not in the cache.
+    """
+    words = t.layout[1]
+    for i in range(first, last):
+        hashes[i - first] = seed_hash(query, i, words)
+    n = 0
+    for i in range(first, last):
+        h = hashes[i - first]
+        places[n] = i
+        hashes[n] = h
+        n += _may_occur(t, h)
+    return n
+
+
+@plain_kernel
 def _groups_of(t: Tables, h: Any) -> Any:
     """The first and one past the last group that may have a hash."""
     bucket = np.int64(h >> t.bucket_shift)
@@ -85,7 +111,7 @@ def _groups_of(t: Tables, h: Any) -> Any:
     return low, high
 
 
-@kernel
+@plain_kernel
 def _left_context(t: Tables, q: Any) -> Any:
     """Length of a seed's left context."""
     least, words, _ = t.layout
@@ -101,7 +127,7 @@ def _left_context(t: Tables, q: Any) -> Any:
     return least - 8 * words + 1
 
 
-@kernel
+@plain_kernel
 def _left_of(t: Tables, q: Any, query: Array, i: Any) -> Any:
     """How far a seed matches to the left; -1 where all of its context does, so that an earlier one is in the match."""
     least, words, _ = t.layout
@@ -116,7 +142,7 @@ def _left_of(t: Tables, q: Any, query: Array, i: Any) -> Any:
     return left
 
 
-@kernel
+@plain_kernel
 def _same_seed(t: Tables, low: Any, high: Any, query: Array, i: Any) -> Any:
     """Narrow groups down to those whose seed is the query's."""
     words = t.layout[1]
@@ -128,18 +154,18 @@ def _same_seed(t: Tables, low: Any, high: Any, query: Array, i: Any) -> Any:
     return low, high
 
 
-@kernel
+@plain_kernel
 def _first_posting(t: Tables, g: Any) -> Any:
     return np.int64(t.postings[np.int64(t.groups[g])])
 
 
-@kernel
+@plain_kernel
 def _narrow(t: Tables, low: Any, high: Any, query: Array, i: Any, length: Any) -> Any:
     """Narrow groups of one seed, sorted by what stands before it, down to those that match `length` bytes there."""
     return _bound(t, low, high, query, i, length, False), _bound(t, low, high, query, i, length, True)
 
 
-@kernel
+@plain_kernel
 def _bound(t: Tables, low: Any, high: Any, query: Array, i: Any, length: Any, after: Any) -> Any:
     while low < high:
         middle = (low + high) >> 1
@@ -154,7 +180,7 @@ def _bound(t: Tables, low: Any, high: Any, query: Array, i: Any, length: Any, af
     return low
 
 
-@kernel
+@plain_kernel
 def _node_of(t: Tables, first: Any, last: Any) -> Any:
     """The node that consists of these groups; -1 where they are too few for one."""
     if last - first <= CROWD:
@@ -171,7 +197,7 @@ def _node_of(t: Tables, first: Any, last: Any) -> Any:
     return np.int64(-1)
 
 
-@kernel
+@plain_kernel
 def _furthest_right(t: Tables, rows: Array, low: Any, high: Any, query: Array, at: Any) -> Any:
     """The longest match to the right of a seed that ends at `at`, over sorted rows, and where its seed stands."""
     past = 8 * t.layout[1]
@@ -207,14 +233,14 @@ def _furthest_right(t: Tables, rows: Array, low: Any, high: Any, query: Array, a
     return best, where
 
 
-@kernel
+@plain_kernel
 def _rows_between(t: Tables, rows: Array, low: Any, high: Any, query: Array, at: Any, length: Any) -> Any:
     """The first and one past the last of sorted rows that are followed by `length` bytes of the query."""
     first = _first_row(t, rows, low, high, query, at, length, False)
     return first, _first_row(t, rows, first, high, query, at, length, True)
 
 
-@kernel
+@plain_kernel
 def _is_below(t: Tables, row: Any, query: Array, at: Any, known: Any, length: Any, after: Any) -> Any:
     """Say whether a row's text is below `length` bytes of the query (`after`: or equal), and how much they share."""
     past = np.int64(row) + 8 * t.layout[1]
@@ -226,7 +252,7 @@ def _is_below(t: Tables, row: Any, query: Array, at: Any, known: Any, length: An
     return t.text[past + shared] < query[at + shared], shared
 
 
-@kernel
+@plain_kernel
 def _first_row(
     t: Tables, rows: Array, low: Any, high: Any, query: Array, at: Any, length: Any, after: Any
 ) -> Any:
@@ -259,29 +285,38 @@ def find_ranges(
     Returns:
         How many there are; where that is more than fits, call again with larger arrays.
     """
+    places, hashes = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.uint64)
+    end = last - 8 * t.layout[1] + 1
     n = 0
-    gap = t.layout[0] - 8 * t.layout[1] + 1
-    for i in range(first, last - 8 * t.layout[1] + 1):
-        h = seed_hash(query, i, t.layout[1])
-        if not _may_occur(t, h):
-            continue
-        low, high = _groups_of(t, h)
-        low, high = _same_seed(t, low, high, query, i)
-        node = _node_of(t, low, high)
-        while node >= 0:
-            rows = (t.node_bounds[node], t.node_bounds[node + 1])
-            n, left = _consider(t, t.node_postings, rows, query, i, min_bytes, begins, ends, n)
-            low, high = _further_left(t, low, high, query, i, left)
-            node = _node_of(t, low, high) if left < gap else np.int64(-1)
-        for g in range(low, high):
-            t.work[0] += 1
-            if _left_of(t, _first_posting(t, g), query, i) >= 0:
-                rows = (np.int64(t.groups[g]), np.int64(t.groups[g + 1]))
-                n, _ = _consider(t, t.postings, rows, query, i, min_bytes, begins, ends, n)
+    for block in range(first, end, BLOCK):
+        for s in range(_survivors(t, query, block, min(block + BLOCK, end), places, hashes)):
+            n = _find_at(t, query, places[s], hashes[s], min_bytes, begins, ends, n)
     return n
 
 
-@kernel
+@plain_kernel
+def _find_at(
+    t: Tables, query: Array, i: Any, h: Any, min_bytes: Any, begins: Array, ends: Array, n: Any
+) -> Any:
+    """Write the ranges whose first seed may stand at a place; return how many there are now."""
+    gap = t.layout[0] - 8 * t.layout[1] + 1
+    low, high = _groups_of(t, h)
+    low, high = _same_seed(t, low, high, query, i)
+    node = _node_of(t, low, high)
+    while node >= 0:
+        rows = (t.node_bounds[node], t.node_bounds[node + 1])
+        n, left = _consider(t, t.node_postings, rows, query, i, min_bytes, begins, ends, n)
+        low, high = _further_left(t, low, high, query, i, left)
+        node = _node_of(t, low, high) if left < gap else np.int64(-1)
+    for g in range(low, high):
+        t.work[0] += 1
+        if _left_of(t, _first_posting(t, g), query, i) >= 0:
+            rows = (np.int64(t.groups[g]), np.int64(t.groups[g + 1]))
+            n, _ = _consider(t, t.postings, rows, query, i, min_bytes, begins, ends, n)
+    return n
+
+
+@plain_kernel
 def _further_left(t: Tables, low: Any, high: Any, query: Array, i: Any, left: Any) -> Any:
     """Narrow groups down to those that may match further to the left than the furthest match to the right does."""
     if left < 0:
@@ -291,7 +326,7 @@ def _further_left(t: Tables, low: Any, high: Any, query: Array, i: Any, left: An
     return _narrow(t, low, high, query, i, min(left + 1, gap))
 
 
-@kernel
+@plain_kernel
 def _consider(
     t: Tables,
     postings: Array,
@@ -315,7 +350,7 @@ def _consider(
     return n, left
 
 
-@kernel
+@plain_kernel
 def find_alignments(
     t: Tables, query: Array, first: Any, last: Any, min_bytes: Any, where: Array, begins: Array, ends: Array
 ) -> Any:
@@ -350,7 +385,7 @@ def find_alignments(
     return n
 
 
-@kernel
+@plain_kernel
 def _align(
     t: Tables, postings: Array, rows: Any, left: Any, query: Array, i: Any, last: Any, min_bytes: Any, where: Array,
     begins: Array, ends: Array, n: Any,
@@ -377,7 +412,7 @@ def _align(
     return n
 
 
-@kernel
+@plain_kernel
 def gather_occurrences(t: Tables, query: Array, first: Any, last: Any, out: Array) -> Any:
     """Write the position of every occurrence of `query[first:last]`, some twice; the text is no run throughout.
 
@@ -411,7 +446,7 @@ def gather_occurrences(t: Tables, query: Array, first: Any, last: Any, out: Arra
     return n
 
 
-@kernel
+@plain_kernel
 def _gather_rows(
     t: Tables, postings: Array, rows: Any, query: Array, i: Any, first: Any, last: Any, out: Array, n: Any
 ) -> Any:
@@ -430,7 +465,7 @@ def _gather_rows(
     return n
 
 
-@kernel
+@plain_kernel
 def document_of(starts: Array, position: Any, low: Any) -> Any:
     """The document that holds a position, not before document `low`."""
     high = starts.size - 1
@@ -486,7 +521,7 @@ def count_texts(
     return firsts.size, 0
 
 
-@kernel
+@plain_kernel
 def find_documents(t: Tables, query: Array, first: Any, last: Any, out: Array) -> Any:
     """Write the documents that hold `query[first:last]`, some more than once.
 
@@ -504,7 +539,7 @@ def find_documents(t: Tables, query: Array, first: Any, last: Any, out: Array) -
     return n
 
 
-@kernel
+@plain_kernel
 def mark_periodic(query: Array, firsts: Array, lasts: Array, layout: Any, out: Array) -> None:
     """Say of each piece of the query whether it repeats a short word throughout."""
     least, _, longest_period = layout

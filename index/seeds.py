@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from index.jit import ONES, Array, common_left, common_right, kernel, load64, zero_bytes
+from index.jit import ONES, Array, common_left, common_right, kernel, load64, plain_kernel, zero_bytes
 from index.layout import Layout
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -30,7 +30,7 @@ class Seeds(NamedTuple):
     runs: Array
 
 
-@kernel
+@plain_kernel
 def seed_hash(text: Array, at: Any, words: Any) -> Any:
     """Hash `words` words of text; the high bits are the good ones."""
     h = np.uint64(0)
@@ -40,7 +40,7 @@ def seed_hash(text: Array, at: Any, words: Any) -> Any:
     return h
 
 
-@kernel
+@plain_kernel
 def is_filler(text: Array, at: Any, words: Any, longest_period: Any) -> Any:
     """Say whether most of a seed's bytes come again a few bytes later: runs, rules, small tables."""
     enough = min(6 * words, 8 * words - longest_period)
@@ -55,7 +55,7 @@ def is_filler(text: Array, at: Any, words: Any, longest_period: Any) -> Any:
     return False
 
 
-@kernel
+@plain_kernel
 def period_of(text: Array, at: Any, length: Any, longest_period: Any) -> Any:
     """The shortest period of `length` bytes of text, or 0 if it is longer than `longest_period`."""
     for period in range(1, longest_period + 1):
@@ -64,7 +64,7 @@ def period_of(text: Array, at: Any, length: Any, longest_period: Any) -> Any:
     return 0
 
 
-@kernel
+@plain_kernel
 def _furthest(text: Array, low: Any, high: Any, words: Any, longest_period: Any) -> Any:
     """The furthest position in `low..high` that is no filler, or -1."""
     for at in range(high, low - 1, -1):
@@ -73,7 +73,7 @@ def _furthest(text: Array, low: Any, high: Any, words: Any, longest_period: Any)
     return -1
 
 
-@kernel
+@plain_kernel
 def _run_in(text: Array, low: Any, high: Any, least: Any, words: Any, longest_period: Any) -> Any:
     """The first run that holds a whole seed at one of `low..high`, else the furthest seed that is not periodic.
 

@@ -36,7 +36,7 @@ FILES = {
     "node_postings": "",
     "postings": "",
     "buckets": "",
-    "bitmap": "uint64",
+    "filter": "uint64",
     "run_words": "uint64",
     "run_periods": "int64",
     "run_firsts": "int64",
@@ -61,7 +61,7 @@ class SegmentInfo:
         fingerprint: two 64-bit sums over the records' (id, text).
         wide: positions are 64-bit rather than 32-bit.
         bucket_bits: length of the hash prefixes in `buckets`.
-        bitmap_bits: length of the hash prefixes in `bitmap`.
+        filter_bits: length of the hash prefixes in `filter`.
         files: size and checksum (CRC-32) of each file.
     """
 
@@ -72,7 +72,7 @@ class SegmentInfo:
     fingerprint: tuple[int, int]
     wide: bool
     bucket_bits: int
-    bitmap_bits: int
+    filter_bits: int
     files: dict[str, tuple[int, int]]
 
 
@@ -186,7 +186,7 @@ class Segment:
         from index.runs import LONGEST_WORD, RunTables
         from index.search import Tables
 
-        names = ("keys", "groups", "postings", "node_bounds", "node_postings", "buckets", "bitmap")
+        names = ("keys", "groups", "postings", "node_bounds", "node_postings", "buckets", "filter")
         runs = {name: self.array(f"run_{name}") for name in RunTables._fields}
         runs["reach"] = runs["reach"].reshape(-1, LONGEST_WORD)
         return Tables(
@@ -197,7 +197,7 @@ class Segment:
             edges=self.array("edges").reshape(-1, 2),
             nodes=self.array("nodes").reshape(-1, 2),
             bucket_shift=np.uint64(64 - self.info.bucket_bits),
-            bitmap_shift=np.uint64(64 - self.info.bitmap_bits),
+            filter_shift=np.uint64(64 - self.info.filter_bits),
             layout=self.info.layout.numbers,
             runs=RunTables(**runs),
             work=np.zeros(2, dtype=np.int64),
@@ -249,7 +249,7 @@ def _parse_info(path: Path) -> SegmentInfo:
                     "text_bytes",
                     "wide",
                     "bucket_bits",
-                    "bitmap_bits",
+                    "filter_bits",
                 )
             },
         )

@@ -4,20 +4,20 @@ from typing import Any
 
 import numpy as np
 
-from index.jit import Array, kernel, load64, same_words
+from index.jit import Array, kernel, load64, plain_kernel, same_words
 from index.layout import DOCUMENT_MARK, PAD
 
 SEEDS = (np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344))
 FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
 
 
-@kernel
+@plain_kernel
 def _mix(h: Any, word: Any, factor: Any) -> Any:
     h = (h ^ word) * factor
     return h ^ (h >> np.uint64(29))
 
 
-@kernel
+@plain_kernel
 def hash_bytes(data: Array, start: Any, end: Any, lane: Any) -> Any:
     """Hash `data[start:end]`; two lanes make 128 bits."""
     factor = FACTORS[lane]
@@ -34,7 +34,7 @@ def hash_bytes(data: Array, start: Any, end: Any, lane: Any) -> Any:
     return _mix(h, h >> np.uint64(32), factor)
 
 
-@kernel
+@plain_kernel
 def _same_bytes(a: Array, i: Any, b: Array, j: Any, length: Any) -> Any:
     words = length >> 3
     if not same_words(a, i, b, j, words):

@@ -8,18 +8,18 @@ from index.jit import Array, kernel
 from index.layout import Layout
 from index.order import order_seeds
 from index.runs import build_runs
+from index.search import filter_mask
 from index.seeds import Seeds, choose_seeds, hash_seeds
 
-BITMAP_BITS_PER_GROUP = 8
+FILTER_BITS_PER_GROUP = 8
 GROUPS_PER_BUCKET = 4
 NARROW_LIMIT = 1 << 32
 
 
 @kernel
-def _set_bits(bitmap: Array, keys: Array, shift: Any) -> None:
-    for n in range(keys.size):
-        bit = keys[n] >> shift
-        bitmap[np.int64(bit >> np.uint64(6))] |= np.uint64(1) << (bit & np.uint64(63))
+def _fill_filter(words: Array, hashes: Array, shift: Any) -> None:
+    for n in range(hashes.size):
+        words[np.int64(hashes[n] >> shift)] |= filter_mask(hashes[n])
 
 
 def build_tables(text: Array, starts: Array, layout: Layout) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -32,7 +32,7 @@ def build_tables(text: Array, starts: Array, layout: Layout) -> tuple[dict[str, 
 
     Returns:
         The arrays of `search.Tables` that depend on seeds and runs, and the numbers that describe them (`wide`,
-        `bucket_bits`, `bitmap_bits`).
+        `bucket_bits`, `filter_bits`).
     """
     seeds = choose_seeds(text, starts[:-1], starts[1:] - 1, layout)
     hashes = hash_seeds(text, seeds.positions, layout)
@@ -44,11 +44,11 @@ def build_tables(text: Array, starts: Array, layout: Layout) -> tuple[dict[str, 
     keys = hashes[rows[firsts]]
     postings = seeds.positions[rows].astype(number)
     bits = {"bucket_bits": max(1, int(keys.size // GROUPS_PER_BUCKET).bit_length())}
-    bits["bitmap_bits"] = max(6, int(BITMAP_BITS_PER_GROUP * keys.size).bit_length())
+    bits["filter_bits"] = max(1, int(FILTER_BITS_PER_GROUP * keys.size // 64).bit_length())
     prefixes = keys >> np.uint64(64 - bits["bucket_bits"])
     every = np.arange((1 << bits["bucket_bits"]) + 1, dtype=np.uint64)
-    bitmap = np.zeros(1 << (bits["bitmap_bits"] - 6), dtype=np.uint64)
-    _set_bits(bitmap, keys, np.uint64(64 - bits["bitmap_bits"]))
+    words = np.zeros(1 << bits["filter_bits"], dtype=np.uint64)
+    _fill_filter(words, keys, np.uint64(64 - bits["filter_bits"]))
     tables = {
         "keys": (keys >> np.uint64(64 - bits["bucket_bits"] - 16)).astype(np.uint16),
         "groups": np.append(firsts, rows.size).astype(number),
@@ -58,7 +58,7 @@ def build_tables(text: Array, starts: Array, layout: Layout) -> tuple[dict[str, 
         "node_postings": seeds.positions[order.node_rows].astype(number),
         "postings": postings,
         "buckets": np.searchsorted(prefixes, every).astype(number),
-        "bitmap": bitmap,
+        "filter": words,
         **{f"run_{name}": array for name, array in build_runs(text, starts, seeds.runs)._asdict().items()},
     }
     return tables, {"wide": bool(wide), **bits}

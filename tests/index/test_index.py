@@ -8,10 +8,16 @@ import pytest
 
 from index import BuildOptions, Index, SourceError, add_to_index, build_index, open_index
 from index.lock import folder_lock
+from index.segment import FILES
 from tests.index.conftest import write_jsonl
 
 TEXTS = [
     f"document number {n % 7} says the same thing again and again, {n % 7} times over" for n in range(20)
+]
+
+# Everything that a segment keeps a file for: a template with other text before it each time, and a run.
+RICH = [
+    f"{n:02d} the template that all of these documents share, word for word {'-' * 60} {n}" for n in range(30)
 ]
 
 
@@ -63,10 +69,10 @@ def test_key_is_secret_and_stays(make_index: Callable[..., Index]) -> None:
 
 
 def test_a_flipped_byte_is_found_in_every_file(make_index: Callable[..., Index]) -> None:
-    index = make_index(TEXTS)
+    index = make_index(RICH)
     assert index.verify() == []
     files = [path for path in index.directory.rglob("*") if path.is_file() and path.name != ".lock"]
-    assert len(files) == 14
+    assert len(files) == len(FILES) + 3
     for path in files:
         data = bytearray(path.read_bytes())
         for at in {0, len(data) // 2, len(data) - 1}:
@@ -82,7 +88,7 @@ def test_a_flipped_byte_is_found_in_every_file(make_index: Callable[..., Index])
 
 
 def test_a_truncated_or_foreign_folder_is_refused(make_index: Callable[..., Index], tmp_path: Path) -> None:
-    index = make_index(TEXTS)
+    index = make_index(RICH)
     for path in [path for path in index.directory.rglob("*") if path.is_file() and path.name != ".lock"]:
         data = path.read_bytes()
         if path.name != "key":
@@ -146,7 +152,7 @@ def test_a_killed_build_goes_on_where_it_stopped(after: int, tmp_path: Path) -> 
         exist_ok=True
     )  # what a task leaves when killed
     build_index(sources, tmp_path / "index", options)
-    assert len(times) == 11 * (after + 1)
+    assert len(times) == len(FILES) * (after + 1)
     finished = {
         path: path.stat().st_mtime_ns for path in times if path.parts[-2] != "0000-00003-0000" or after == 3
     }
