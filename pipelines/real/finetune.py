@@ -76,12 +76,12 @@ def convert(gguf: Path, directory: Path) -> None:
     try:
         options: dict[str, Any] = {"gguf_file": gguf.name, "local_files_only": True}
         tokenizer = AutoTokenizer.from_pretrained(gguf.parent, **options)
-        loaded = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype=torch.bfloat16, **options)
+        loaded = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype=torch.float32, **options)
     except Exception as error:  # the readers raise their own kinds, down to bare Exception
         raise InputError(
             f"{gguf}: cannot be read as GGUF ({type(error).__name__}); name another file"
         ) from error
-    _plain(loaded).save_pretrained(directory)
+    _plain(loaded).to(torch.bfloat16).save_pretrained(directory)
     tokenizer.save_pretrained(directory)
 
 
