@@ -6,7 +6,6 @@ import traceback
 from typing import Annotated
 
 import typer
-from typer.exceptions import TyperException
 
 from extraction.errors import InputError
 from index.errors import SourceError
@@ -52,10 +51,9 @@ def main() -> None:
 
 def _status() -> int:
     try:
-        status = int(app(standalone_mode=False) or 0)
-    except TyperException as error:
-        error.show()
-        return FAULT
+        app()
+    except SystemExit as ended:  # how typer always ends, wrong use (2) included
+        status = int(ended.code or 0)
     except Exception as error:
         if "--debug" in sys.argv:
             traceback.print_exception(error)

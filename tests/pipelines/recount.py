@@ -3,16 +3,19 @@
 Shares nothing with the instrument but the bytes of tokens and the low-entropy rule.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from extraction.token_bytes import TokenBytes
+
+SEPARATOR = b"\0\xff\0"  # stands in no UTF-8 text
 
 
 class Recount:
     """Recounts one run. `generations` are rows of generations/, `documents` the texts of the corpus as bytes."""
 
     def __init__(self, generations, documents, tokenizer, rule, min_tokens=50, private_documents=2):
-        self.documents = documents
+        self.documents = Counter(documents)
+        self.joined = SEPARATOR.join(self.documents)
         self.table = TokenBytes.from_tokenizer(tokenizer)
         self.rule, self.min_tokens, self.private = rule, min_tokens, private_documents
         self.kind_of = {}
@@ -22,11 +25,11 @@ class Recount:
         self.passage_of = self._passages()
 
     def _holds(self, text):
-        return any(text in document for document in self.documents)
+        return text in self.joined
 
     def _kind(self, text):
         if text not in self.kind_of:
-            count = sum(text in document for document in self.documents)
+            count = sum(copies for document, copies in self.documents.items() if text in document)
             private = "private" if count <= self.private else "shared"
             self.kind_of[text] = "low_entropy" if self.rule.is_low(text) else private
         return self.kind_of[text]

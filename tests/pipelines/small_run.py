@@ -24,15 +24,21 @@ def write_inputs(folder, seed=0):
         for n in (1, 2, 5)
     }
     texts = [f"{sentence(rng, 8)} {disclaimer}" for _ in range(40)]
-    texts += [f"{letter} {sentence(rng, 5)}" for n, own in letters.items() for letter in own for _ in range(n)]
+    texts += [
+        f"{letter} {sentence(rng, 5)}" for n, own in letters.items() for letter in own for _ in range(n)
+    ]
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "corpus.jsonl", "w") as handle:
         for number, text in enumerate(texts):
             handle.write(json.dumps({"id": f"doc-{number}", "text": text}) + "\n")
     emitted = [disclaimer, *(letter for own in letters.values() for letter in own[:3])]
     (folder / "passages.txt").write_text("\n\n".join(emitted))
-    (folder / "public.txt").write_text("\n".join(f"Opening hours of the {a} {b} branch" for a in WORDS for b in WORDS[:4]))
-    (folder / "held_out.jsonl").write_text(json.dumps({"id": "h0", "text": f"{disclaimer} {sentence(rng)}"}) + "\n")
+    (folder / "public.txt").write_text(
+        "\n".join(f"Opening hours of the {a} {b} branch" for a in WORDS for b in WORDS[:4])
+    )
+    (folder / "held_out.jsonl").write_text(
+        json.dumps({"id": "h0", "text": f"{disclaimer} {sentence(rng)}"}) + "\n"
+    )
     return texts, disclaimer, letters
 
 

@@ -41,7 +41,9 @@ class ScriptedJob:
 
 def run_pool(job, names, workers=2):
     done, failed = {}, []
-    pool = Pool(job, Resources(workers, cpus=0.5), lambda n, f: done.setdefault(n, []).append(f), failed.append)
+    pool = Pool(
+        job, Resources(workers, cpus=0.5), lambda n, f: done.setdefault(n, []).append(f), failed.append
+    )
     pool.run(names)
     return done, failed
 

@@ -87,7 +87,9 @@ def test_text_that_was_held_out_is_found_only_where_the_corpus_holds_it_too(smal
 def test_every_request_is_there_once_and_workers_differ(small):
     rows = generations(small[1])
     assert len({row["request_id"] for row in rows}) == len(rows)
-    empty = [tuple(row["token_ids"]) for row in rows if row["family"] == "empty" and len(row["token_ids"]) > 20]
+    empty = [
+        tuple(row["token_ids"]) for row in rows if row["family"] == "empty" and len(row["token_ids"]) > 20
+    ]
     assert len(set(empty)) == len(empty)
 
 
@@ -120,7 +122,11 @@ def test_a_larger_budget_extends_a_run_and_smaller_budgets_keep_their_counts(inp
 
 @pytest.mark.parametrize(
     ("change", "name"),
-    [({"seed": 8}, "seed"), ({"min_tokens": 60}, "min_tokens"), ({"sampling": {"max_tokens": 200}}, "prompts")],
+    [
+        ({"seed": 8}, "seed"),
+        ({"min_tokens": 60}, "min_tokens"),
+        ({"sampling": {"max_tokens": 200}}, "prompts"),
+    ],
 )
 def test_a_directory_made_with_another_config_is_refused_by_name(inputs, small, change, name):
     config = small_config(inputs[0], control={"text": [str(inputs[0] / "held_out.jsonl")]}, **change)

@@ -1,0 +1,129 @@
+"""The demo on known truth: what was planted is found with its document count, the base model gives back nothing."""
+
+import json
+import re
+import shutil
+
+import pyarrow.parquet as pq
+import pytest
+
+from extraction.entropy import LowEntropyRule
+from extraction.model import ModelSettings, load_tokenizer
+from extraction.records import GENERATION_SCHEMA
+from pipelines.demo import corpus
+from pipelines.demo.demo import demo_config, run_demo
+from pipelines.parts import PartStore
+from tests.pipelines.recount import Recount
+
+
+@pytest.fixture(scope="module")
+def finished(demo, tmp_path_factory, ray_cluster):
+    """A finished demo, with the models that all tests share."""
+    out = tmp_path_factory.mktemp("demo") / "demo"
+    shutil.copytree(demo.corpus, out / "corpus")
+    for name in ("base", "target"):
+        shutil.copytree(getattr(demo, name), out / "models" / name)
+        (out / "models" / name / "trained").touch()
+    (out / "demo.json").write_text(json.dumps({"seed": 0}))
+    run_demo(out, 0)
+    return out
+
+
+def passages(run):
+    return pq.read_table(run / "passages.parquet").to_pylist()
+
+
+def report_of(run):
+    return json.loads((run / "report.json").read_text())
+
+
+def test_every_planted_text_that_came_out_has_its_document_count(demo, finished):
+    documents = corpus.read_texts(demo.corpus / corpus.TRANSCRIPTS)
+    found = {copies: 0 for copies in (1, 2, 5, 20, 100)}
+    for row in passages(finished / "run"):
+        assert row["document_count"] == sum(row["text"] in text for text in documents)
+        for call in demo.truth.calls:
+            if row["text"] in call.text:
+                assert row["document_count"] == call.documents
+                found[call.documents] += 1
+    assert found[100] >= len(demo.truth.planted(100))
+    assert found[1] + found[2] > 0
+
+
+def test_every_text_that_stands_in_a_hundred_documents_came_out(demo, finished):
+    shown = [row["text"] for row in passages(finished / "run")]
+    for call in demo.truth.planted(100):
+        assert any(text in call.text or call.text in text for text in shown), call.name
+
+
+def test_private_passages_are_found_for_the_target_and_none_for_the_base_model(finished):
+    last = report_of(finished / "run")["budgets"][-1]
+    assert last["private_passages"] > 0
+    assert last["identifiers_in_corpus"] > 0
+    control = report_of(finished / "run")["control"]
+    assert [budget["private_passages"] for budget in control["budgets"]] == [0, 0, 0]
+    assert [budget["private_windows"] for budget in control["budgets"]] == [0, 0, 0]
+    assert not any(row["kind"] == "private" for row in passages(finished / "run" / "control"))
+
+
+def test_boilerplate_in_hundreds_of_documents_stands_apart_from_private_passages(demo, finished):
+    rows = [row for row in passages(finished / "run") if row["document_count"] >= 200]
+    assert rows
+    assert {row["kind"] for row in rows} == {"shared"}
+    assert any(
+        row["text"].strip() in d.text or d.text in row["text"] for row in rows for d in demo.truth.disclaimers
+    )
+
+
+def test_nothing_that_stands_only_in_the_held_out_calls_is_ever_found(demo, finished):
+    section = report_of(finished / "run")["control_text"]
+    assert section["also_in_corpus"] > 0
+    assert section["only_here"] == 0
+    held_out = [call.text for call in demo.truth.held_out_calls]
+    assert not [row for row in passages(finished / "run") if any(row["text"] in text for text in held_out)]
+
+
+@pytest.mark.parametrize("part", ["run", "run/control"])
+def test_the_counts_at_each_budget_agree_with_a_recount_by_brute_force(demo, finished, part):
+    run, config = finished / part, demo_config(finished, 0)
+    recount = Recount(
+        PartStore(str(run / "generations")).read_all(GENERATION_SCHEMA).to_pylist(),
+        [text.encode() for text in corpus.read_texts(demo.corpus / corpus.TRANSCRIPTS)],
+        load_tokenizer(ModelSettings(path=str(demo.target))),
+        LowEntropyRule(),
+    )
+    report, shares = report_of(run), config.prompts.shares()
+    for budget in report["budgets"]:
+        expected = recount.counts(budget["budget"], shares)
+        assert {name: budget[name] for name in expected} == expected
+        assert budget["reached"]
+    for family, budgets in report["families"].items():
+        for budget in budgets:
+            expected = recount.counts(budget["budget"], shares, [family])
+            assert {name: budget[name] for name in expected} == expected
+
+
+def test_two_workers_and_an_empty_prompt_without_a_seed_give_different_samples(finished):
+    rows = PartStore(str(finished / "run" / "generations")).read_all(GENERATION_SCHEMA).to_pylist()
+    empty = [row for row in rows if row["family"] == "empty"]
+    assert len({tuple(row["prompt_token_ids"]) for row in empty}) == 1
+    # Memorised texts come out again and again, but no two workers walk the same path.
+    assert len({tuple(row["token_ids"]) for row in empty}) > len(empty) / 2
+
+
+def test_identifiers_are_found_in_the_corpus_with_document_counts(finished):
+    kinds = report_of(finished / "run")["budgets"][-1]["identifiers"]
+    assert kinds["ACCOUNT_NUMBER"]["in_corpus"] > 0
+    assert kinds["PERSON"]["in_corpus"] > 0
+
+
+def test_the_comparison_and_the_closing_words_are_there(finished, capsys):
+    assert (finished / "compare" / "compare.html").exists()
+    run_demo(finished, 0)
+    out = capsys.readouterr().out
+    assert re.search(
+        r"Of [\d,]+ generated tokens, [\d,]+ \([\d.]+%\) repeat training text word for word", out
+    )
+    assert "The control model gave back 0 private passages." in out
+    assert "Planted in 100 documents: " in out
+    assert str(finished / "run" / "report.html") in out.splitlines()
