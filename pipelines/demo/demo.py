@@ -51,7 +51,7 @@ def demo_config(out: Path, seed: int) -> RunConfig:
         "prompts.public_text": [f"{texts / corpus.PUBLIC_TEXT}"],
         "corpus.sources": [f"{texts / corpus.TRANSCRIPTS}"],
         "control.model.path": f"{models / 'base'}",
-        "control.text": [f"{texts / corpus.HELD_OUT_FILE}"],
+        "control.text": [f"{texts / corpus.HELD_OUT_PARTS}"],
         "seed": seed,
     }
     return load_config(QUICKSTART, [f"{field}={json.dumps(value)}" for field, value in changes.items()])
