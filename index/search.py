@@ -61,6 +61,14 @@ class Tables(NamedTuple):
     work: Array
 
 
+class Found(NamedTuple):
+    """How many ranges are written, and the bounds of the one that ends furthest."""
+
+    count: Any
+    begin: Any
+    end: Any
+
+
 @plain_kernel
 def filter_mask(h: Any) -> Any:
     """The two bits of a word of the filter that a hash sets."""
@@ -287,33 +295,45 @@ def find_ranges(
     """
     places, hashes = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.uint64)
     end = last - 8 * t.layout[1] + 1
-    n = 0
+    found = Found(np.int64(0), np.int64(0), np.int64(0))
     for block in range(first, end, BLOCK):
         for s in range(_survivors(t, query, block, min(block + BLOCK, end), places, hashes)):
-            n = _find_at(t, query, places[s], hashes[s], min_bytes, begins, ends, n)
-    return n
+            found = _find_at(t, query, places[s], hashes[s], min_bytes, begins, ends, found)
+    return found.count
 
 
 @plain_kernel
 def _find_at(
-    t: Tables, query: Array, i: Any, h: Any, min_bytes: Any, begins: Array, ends: Array, n: Any
+    t: Tables, query: Array, i: Any, h: Any, min_bytes: Any, begins: Array, ends: Array, found: Found
 ) -> Any:
-    """Write the ranges whose first seed may stand at a place; return how many there are now."""
+    """Write the ranges whose first seed may stand at a place; return what is found now."""
     gap = t.layout[0] - 8 * t.layout[1] + 1
     low, high = _groups_of(t, h)
     low, high = _same_seed(t, low, high, query, i)
     node = _node_of(t, low, high)
     while node >= 0:
         rows = (t.node_bounds[node], t.node_bounds[node + 1])
-        n, left = _consider(t, t.node_postings, rows, query, i, min_bytes, begins, ends, n)
+        found, left = _consider(t, t.node_postings, rows, query, i, min_bytes, begins, ends, found)
         low, high = _further_left(t, low, high, query, i, left)
         node = _node_of(t, low, high) if left < gap else np.int64(-1)
     for g in range(low, high):
         t.work[0] += 1
-        if _left_of(t, _first_posting(t, g), query, i) >= 0:
-            rows = (np.int64(t.groups[g]), np.int64(t.groups[g + 1]))
-            n, _ = _consider(t, t.postings, rows, query, i, min_bytes, begins, ends, n)
-    return n
+        left = _left_of(t, _first_posting(t, g), query, i)
+        rows = (np.int64(t.groups[g]), np.int64(t.groups[g + 1]))
+        if left >= 0 and not _lies_in(t, rows, query, i, left, found):
+            found, _ = _consider(t, t.postings, rows, query, i, min_bytes, begins, ends, found)
+    return found
+
+
+@plain_kernel
+def _lies_in(t: Tables, rows: Any, query: Array, i: Any, left: Any, found: Found) -> Any:
+    """Say whether a group's only member cannot match beyond the furthest range, which begins no later."""
+    at = i + 8 * t.layout[1]
+    if rows[1] - rows[0] > 1 or found.begin > i - left or found.end < at:
+        return False
+    where = np.int64(t.postings[rows[0]]) + found.end - i
+    # A longer match agrees where the furthest range ends; beyond the text there is nothing to agree with.
+    return where >= t.text.size or t.text[where] != query[found.end]
 
 
 @plain_kernel
@@ -336,18 +356,20 @@ def _consider(
     min_bytes: Any,
     begins: Array,
     ends: Array,
-    n: Any,
+    found: Found,
 ) -> Any:
-    """Write the range of the row that matches furthest to the right; return the count and how far left it goes."""
+    """Write the range of the row that matches furthest to the right; return what is found and how far left it is."""
     at = i + 8 * t.layout[1]
     right, where = _furthest_right(t, postings, rows[0], rows[1], query, at)
     left = _left_of(t, where, query, i)
-    if left >= 0 and left + at - i + right >= min_bytes:
-        if n < begins.size:
-            begins[n] = i - left
-            ends[n] = at + right
-        n += 1
-    return n, left
+    if left < 0 or left + at - i + right < min_bytes:
+        return found, left
+    if found.count < begins.size:
+        begins[found.count] = i - left
+        ends[found.count] = at + right
+    if at + right > found.end:
+        return Found(found.count + 1, i - left, at + right), left
+    return Found(found.count + 1, found.begin, found.end), left
 
 
 @plain_kernel
