@@ -111,14 +111,9 @@ def _identifier_places(tagged: PartStore, lookup: PartStore) -> IdentifierPlaces
 
 def windows_in(found: Found, control: Found | None) -> NDArray[np.bool_]:
     """Which distinct windows the control gives back too; bool[windows]."""
-    if control is None:
-        return np.zeros(len(found.places.hashes), dtype=bool)
-    own, other = (f.places.hashes.view(f"V{HASH_BYTES}").ravel() for f in (found, control))
-    return (
-        np.isin(own.astype(f"S{HASH_BYTES}"), other.astype(f"S{HASH_BYTES}"))
-        if len(own)
-        else own.astype(bool)
-    )
+    other = {bytes(value) for value in control.places.hashes} if control else set()
+    own = (bytes(value) in other for value in found.places.hashes)
+    return np.fromiter(own, dtype=bool, count=len(found.places.hashes))
 
 
 def passages_in(passages: Passages, windows: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -13,8 +13,6 @@ from extraction.records import REQUEST_SCHEMA
 from pipelines.config import RunConfig
 from pipelines.parts import PartStore
 
-SURPLUS = 1.05  # lengths vary: a little more than the mean asks for saves a round
-
 
 @dataclass(frozen=True)
 class Part:
@@ -107,8 +105,9 @@ def _requests_for(target: float, longest: int, done: Progress) -> int:
         return 0
     if not done.requests:
         return math.ceil(missing / longest)
-    mean = max(done.tokens / done.requests, 1.0)
-    return math.ceil(missing / mean * SURPLUS)
+    expected = missing / max(done.tokens / done.requests, 1.0)
+    # Lengths vary about as much as their mean: two standard deviations more save a round, and its engines' start.
+    return math.ceil(expected + 2 * math.sqrt(expected))
 
 
 def write_round(

@@ -9,13 +9,19 @@ from typing import Any
 import typer
 
 from extraction.errors import InputError
+from extraction.windows import STRETCH_SCHEMA
 from pipelines.commands.closing import in_words
 from pipelines.config import RunConfig, load_config
 from pipelines.demo import corpus
+from pipelines.match import MatchStores
 from pipelines.parts import write_json
 from pipelines.progress import say
+from pipelines.report.words import noun
+from pipelines.rundir import RunDirectory
 from pipelines.training import step_progress
 
+PIECE, STEP = 120, 20  # bytes
+SEPARATOR = b"\0\xff\0"  # stands in no UTF-8 text
 QUICKSTART = Path(__file__).resolve().parents[2] / "configs" / "quickstart.yaml"
 
 
@@ -111,19 +117,26 @@ def _claim(out: Path, seed: int) -> None:
 
 def closing_lines(report: dict[str, Any], truth: corpus.Truth, run: Path) -> list[str]:
     """What came out, beside what is known to be true."""
-    import pyarrow.parquet as pq
-
-    texts = pq.read_table(run / "passages.parquet", columns=["text", "document_count"]).to_pylist()
     lines = in_words(report)
+    extracted = SEPARATOR.join(
+        MatchStores.of(RunDirectory(run)).stretches.read_all(STRETCH_SCHEMA)["data"].to_pylist()
+    )
     for documents in sorted({call.documents for call in truth.calls}, reverse=True):
-        planted = truth.planted(documents)
-        found = sum(any(t["text"] in p.text or p.text in t["text"] for t in texts) for p in planted)
+        planted = [call.text.encode() for call in truth.planted(documents)]
+        whole = sum(text in extracted for text in planted)
+        part = sum(_partly_in(text, extracted) for text in planted)
         lines.append(
-            f"Planted in {documents:,} documents: {found} of {len(planted)} calls came out, in whole or in part."
+            f"Of {len(planted)} calls planted in {noun(documents, 'document')}, {part} came out, {whole} of them from "
+            "their first letter to their last."
         )
     control = report["control_text"]
     lines.append(
-        f"Calls that were never trained on: {control['only_here']} windows came out "
-        f"({control['also_in_corpus']:,} windows of disclaimers stand in both)."
+        f"Of the calls that were never trained on, {control['only_here']} windows came out "
+        f"({control['also_in_corpus']:,} windows of the disclaimers stand in both)."
     )
     return lines
+
+
+def _partly_in(text: bytes, extracted: bytes) -> bool:
+    """Whether a piece of a call, too long to stand in another, was extracted."""
+    return any(text[start : start + PIECE] in extracted for start in range(0, len(text) - PIECE + 1, STEP))

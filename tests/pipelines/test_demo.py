@@ -10,6 +10,9 @@ import pytest
 from extraction.entropy import LowEntropyRule
 from extraction.model import ModelSettings, load_tokenizer
 from extraction.records import GENERATION_SCHEMA
+from extraction.token_bytes import TokenBytes
+from extraction.windows import window_hash
+from index import open_index
 from pipelines.demo import corpus
 from pipelines.demo.demo import demo_config, run_demo
 from pipelines.parts import PartStore
@@ -37,23 +40,36 @@ def report_of(run):
     return json.loads((run / "report.json").read_text())
 
 
-def test_every_planted_text_that_came_out_has_its_document_count(demo, finished):
+def generated_windows(run, tokenizer):
+    """The bytes of every 50 consecutive generated tokens that have bytes."""
+    table = TokenBytes.from_tokenizer(tokenizer)
+    for row in PartStore(str(run / "generations")).read_all(GENERATION_SCHEMA).to_pylist():
+        for run_ in table.runs(row["token_ids"]):
+            bounds = run_.offsets.tolist()
+            yield from {run_.data[a:b] for a, b in zip(bounds, bounds[50:], strict=False)}
+
+
+def test_every_planted_text_that_came_out_is_found_with_its_document_count(demo, finished):
+    run = finished / "run"
+    tokenizer = load_tokenizer(ModelSettings(path=str(demo.target)))
+    key = open_index(run / "index").key
+    stored = pq.read_table(run / "windows" / "part-00000.parquet").to_pylist()
+    counted = {row["hash"]: row["document_count"] for row in stored}
+    came_out = {call.name: 0 for call in demo.truth.calls}
+    for window in set(generated_windows(run, tokenizer)):
+        for call in demo.truth.calls:
+            if window in call.text.encode():
+                assert counted[window_hash(window, key)] == call.documents
+                came_out[call.name] += 1
+    for copies in (100, 20, 5, 2, 1):
+        assert any(came_out[call.name] for call in demo.truth.planted(copies)), copies
+    assert all(came_out[call.name] for call in demo.truth.planted(100))
+
+
+def test_every_passage_has_the_document_count_of_its_text(demo, finished):
     documents = corpus.read_texts(demo.corpus / corpus.TRANSCRIPTS)
-    found = {copies: 0 for copies in (1, 2, 5, 20, 100)}
     for row in passages(finished / "run"):
         assert row["document_count"] == sum(row["text"] in text for text in documents)
-        for call in demo.truth.calls:
-            if row["text"] in call.text:
-                assert row["document_count"] == call.documents
-                found[call.documents] += 1
-    assert found[100] >= len(demo.truth.planted(100))
-    assert found[1] + found[2] > 0
-
-
-def test_every_text_that_stands_in_a_hundred_documents_came_out(demo, finished):
-    shown = [row["text"] for row in passages(finished / "run")]
-    for call in demo.truth.planted(100):
-        assert any(text in call.text or call.text in text for text in shown), call.name
 
 
 def test_private_passages_are_found_for_the_target_and_none_for_the_base_model(finished):
@@ -67,12 +83,12 @@ def test_private_passages_are_found_for_the_target_and_none_for_the_base_model(f
 
 
 def test_boilerplate_in_hundreds_of_documents_stands_apart_from_private_passages(demo, finished):
-    rows = [row for row in passages(finished / "run") if row["document_count"] >= 200]
-    assert rows
-    assert {row["kind"] for row in rows} == {"shared"}
-    assert any(
-        row["text"].strip() in d.text or d.text in row["text"] for row in rows for d in demo.truth.disclaimers
-    )
+    rows = passages(finished / "run")
+    assert {row["kind"] for row in rows if row["document_count"] > 2} == {"shared"}
+    windows = pq.read_table(finished / "run" / "windows" / "part-00000.parquet").to_pylist()
+    boilerplate = [row for row in windows if row["document_count"] >= 200]
+    assert boilerplate
+    assert {row["kind"] for row in boilerplate} == {"shared"}
 
 
 def test_nothing_that_stands_only_in_the_held_out_calls_is_ever_found(demo, finished):
@@ -125,5 +141,5 @@ def test_the_comparison_and_the_closing_words_are_there(finished, capsys):
         r"Of [\d,]+ generated tokens, [\d,]+ \([\d.]+%\) repeat training text word for word", out
     )
     assert "The control model gave back 0 private passages." in out
-    assert "Planted in 100 documents: " in out
+    assert "Of 4 calls planted in 100 documents, 4 came out" in out
     assert str(finished / "run" / "report.html") in out.splitlines()

@@ -84,6 +84,18 @@ def test_text_that_was_held_out_is_found_only_where_the_corpus_holds_it_too(smal
     assert control["only_here"] == 0
 
 
+def test_what_the_control_gives_back_too_is_marked_and_counted_apart(inputs, tmp_path):
+    # The deterministic engine gives the same texts whatever the model: a control that shares everything.
+    config = small_config(inputs[0], budgets=[3000], control={"model": {"tokenizer": "bytes"}})
+    report = json.loads(run_pipeline(config, tmp_path / "run", None, skip_bad_records=False).read_text())
+    (own,), control = report["budgets"], report["control"]
+    assert control["budgets"][0]["distinct_windows"] == own["distinct_windows"] > 0
+    assert control["shared"][0]["private_passages"] == own["private_passages"] > 0
+    assert set(control["not_in_control"][0].values()) == {3000, 0}
+    assert all(row["in_control"] for row in pq.read_table(tmp_path / "run" / "passages.parquet").to_pylist())
+    assert (tmp_path / "run" / "control" / "run.json").exists()
+
+
 def test_every_request_is_there_once_and_workers_differ(small):
     rows = generations(small[1])
     assert len({row["request_id"] for row in rows}) == len(rows)
