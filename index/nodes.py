@@ -81,7 +81,7 @@ def _fill(
 ) -> Any:  # fmt: skip
     """Sort the rows of each root, and pass them down; return how many neighbours are in the wrong order."""
     wrong = 0
-    spare = np.empty(0, dtype=np.int64)
+    spare = np.empty(0, dtype=np.uint32)
     parents = np.empty(1024, dtype=np.int64)
     depth = 0
     node_bounds[0] = 0
@@ -95,7 +95,7 @@ def _fill(
         if depth == 0:
             out[first:last] = rows[bounds[low] : bounds[high]]
             if spare.size < last - first:
-                spare = np.empty(last - first, dtype=np.int64)
+                spare = np.empty(last - first, dtype=np.uint32)
             sort_members(text, positions, chain.sums, chain.powers, out, spare, first, last, start)
             for r in range(first + 1, last):
                 wrong += compare_right(text, positions[out[r - 1]], positions[out[r]], text.size) > 0
@@ -120,7 +120,7 @@ def build_nodes(
         text: uint8, documents between document marks.
         positions: int64[n], the seeds.
         chain: their links.
-        rows: int64[n], seeds sorted by group.
+        rows: uint32[n], seeds sorted by group.
         first: bool[n], whether each row is the first of its group.
         groups: uint32[n], the group of each seed.
         layout: seed length and gap.
@@ -140,7 +140,7 @@ def build_nodes(
     count, size = _descend(*arguments, np.empty((0, 2), dtype=np.int64))
     nodes = np.empty((count, 2), dtype=np.int64)
     _descend(*arguments, nodes)
-    node_bounds, node_rows = np.zeros(count + 1, dtype=np.int64), np.empty(size, dtype=np.int64)
+    node_bounds, node_rows = np.zeros(count + 1, dtype=np.int64), np.empty(size, dtype=np.uint32)
     start = layout.seed_bytes
     if _fill(text, positions, chain, rows, bounds, groups, nodes, start, node_bounds, node_rows):
         raise RuntimeError("the order of crowded seeds could not be proved")

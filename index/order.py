@@ -17,6 +17,8 @@ from index.layout import DOCUMENT_MARK, Layout
 from index.nodes import build_nodes
 from index.seeds import Seeds
 
+AHEAD = 2048
+
 
 @plain_kernel
 def _compare_left(text: Array, i: Any, j: Any, length: Any) -> Any:
@@ -113,23 +115,46 @@ def _group_before(
     return order < 0 or (order == 0 and a < b)
 
 
+@plain_kernel
+def _fetch(
+    text: Array, hashes: Array, positions: Array, lefts: Array, packed: Array, bits: Any, rows: Array, low: Any,
+    high: Any,
+) -> Any:  # fmt: skip
+    """Read what comparing rows will read, so that the cache misses of many rows overlap; the sum is of no use."""
+    touched = np.uint64(0)
+    for r in range(low, high):
+        prefix = packed[r] >> bits
+        if packed[max(r - 1, 0)] >> bits == prefix or packed[min(r + 1, packed.size - 1)] >> bits == prefix:
+            j = rows[r]
+            at = positions[j]
+            touched += hashes[j] + np.uint64(lefts[j]) + np.uint64(text[at - 1]) + np.uint64(text[at + 24])
+    return touched
+
+
 @kernel
 def _group(
     text: Array, hashes: Array, positions: Array, lefts: Array, packed: Array, bits: Any, words: Any, rows: Array,
     first: Array,
 ) -> Any:  # fmt: skip
-    """Turn sorted packed words into rows sorted by group; mark each group's first; return the largest group's size."""
+    """Turn sorted packed words into rows sorted by group; mark each group's first.
+
+    Returns:
+        The largest group's size, and a sum that keeps the reading ahead from being optimised away.
+    """
     mask = (np.uint64(1) << bits) - np.uint64(1)
     n = packed.size
-    largest = 0
-    low = 0
+    for r in range(n):
+        rows[r] = np.uint32(packed[r] & mask)
+    largest = low = fetched = 0
+    touched = np.uint64(0)
     while low < n:
+        if low >= fetched:
+            fetched = min(low + AHEAD, n)
+            touched += _fetch(text, hashes, positions, lefts, packed, bits, rows, low, fetched)
         high = low + 1
         prefix = packed[low] >> bits
         while high < n and packed[high] >> bits == prefix:
             high += 1
-        for r in range(low, high):
-            rows[r] = np.int64(packed[r] & mask)
         if high - low > 1:
             _sort_groups(text, hashes, positions, lefts, rows, low, high, words)
         begin = low
@@ -141,7 +166,20 @@ def _group(
                 begin = r
         largest = max(largest, high - begin)
         low = high
-    return largest
+    return largest, touched
+
+
+@plain_kernel
+def _fetch_following(
+    text: Array, positions: Array, rows: Array, first: Array, low: Any, high: Any, start: Any
+) -> Any:
+    """Read what comparing members will read first, as `_fetch` does."""
+    touched = np.uint64(0)
+    for r in range(low, high):
+        if not first[r] or (r + 1 < rows.size and not first[r + 1]):
+            at = positions[rows[r]] + start
+            touched += np.uint64(text[at]) + np.uint64(text[min(at + 64, text.size - 1)])
+    return touched
 
 
 @kernel
@@ -154,15 +192,20 @@ def _sort_all_members(
     rows: Array,
     spare: Array,
     start: Any,
-) -> None:
-    low = 0
+) -> Any:
+    low = fetched = 0
+    touched = np.uint64(0)
     while low < rows.size:
+        if low >= fetched:
+            fetched = min(low + AHEAD, rows.size)
+            touched += _fetch_following(text, positions, rows, first, low, fetched, start)
         high = low + 1
         while high < rows.size and not first[high]:
             high += 1
         if high - low > 1:
             sort_members(text, positions, sums, powers, rows, spare, low, high, start)
         low = high
+    return touched
 
 
 @kernel
@@ -183,7 +226,10 @@ def _unproved(
         ranks[rows[r]] = r
         groups[rows[r]] = group
     n = 0
+    touched = np.uint64(0)
     for r in range(1, rows.size):
+        if r % AHEAD == 1:
+            touched += _fetch_following(text, positions, rows, first, r, min(r + AHEAD, rows.size), start)
         if first[r]:
             continue
         order = compare_right(text, positions[rows[r - 1]] + start, positions[rows[r]] + start, NEAR)
@@ -197,18 +243,18 @@ def _unproved(
             n += ranks[a] > ranks[b]
         else:
             n += compare_right(text, positions[a - 1], positions[b - 1], text.size) > 0
-    return n
+    return n, touched
 
 
 class Order(NamedTuple):
     """Sorted seeds.
 
     Attributes:
-        rows: int64[n], indices into the seeds, by hash, seed bytes, left context and following text.
+        rows: uint32[n], indices into the seeds, by hash, seed bytes, left context and following text.
         first: bool[n], whether each row is the first of its group.
         nodes: int64[m, 2], first and one past the last group of each node (see `nodes.py`).
         node_bounds: int64[m + 1], where each node's rows begin.
-        node_rows: int64[], each node's rows by following text, whatever their left context.
+        node_rows: uint32[], each node's rows by following text, whatever their left context.
     """
 
     rows: Array
@@ -237,17 +283,18 @@ def order_seeds(text: Array, starts: Array, seeds: Seeds, hashes: Array, layout:
     packed = hashes >> bits << bits
     packed |= np.arange(positions.size, dtype=np.uint64)
     packed.sort()
-    rows = np.empty(positions.size, dtype=np.int64)
+    rows = np.empty(positions.size, dtype=np.uint32)
     first = np.zeros(positions.size, dtype=np.bool_)
-    largest = _group(text, hashes, positions, seeds.lefts, packed, bits, words, rows, first)
+    largest, _ = _group(text, hashes, positions, seeds.lefts, packed, bits, words, rows, first)
     del packed
     chain = Chain(np.empty(positions.size + 1, dtype=np.uint64), np.empty(LEVELS, dtype=np.uint64))
     opens = np.empty(positions.size + 1, dtype=np.bool_)
     chain_of(text, positions, starts, opens, *chain)
-    spare = np.empty(largest, dtype=np.int64)
+    spare = np.empty(largest, dtype=np.uint32)
     _sort_all_members(text, positions, *chain, first, rows, spare, layout.seed_bytes)
     ranks, groups = np.empty(rows.size, dtype=np.uint32), np.empty(rows.size, dtype=np.uint32)
-    if _unproved(text, positions, opens, rows, first, ranks, groups, layout.seed_bytes):
+    wrong, _ = _unproved(text, positions, opens, rows, first, ranks, groups, layout.seed_bytes)
+    if wrong:
         raise RuntimeError("the order of equal seeds could not be proved")
     nodes = build_nodes(text, positions, chain, rows, first, groups, layout)
     return Order(rows, first, *nodes)

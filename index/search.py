@@ -11,54 +11,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from index.jit import Array, common_left, common_right, kernel, plain_kernel, same_words
-from index.nodes import CROWD
-from index.runs import RunTables, count_periodic, periodic_prefix
+from index.groups import (
+    Tables,
+    first_posting,
+    furthest_right,
+    groups_of,
+    left_of,
+    may_occur,
+    narrow,
+    node_of,
+    rows_between,
+    same_seed,
+    survivors,
+)
+from index.jit import Array, common_left, common_right, kernel, plain_kernel
+from index.runs import count_periodic, periodic_prefix
 from index.seeds import seed_hash
 
 BLOCK = 4096
-
-
-class Tables(NamedTuple):
-    """The arrays of a segment that kernels read.
-
-    Attributes:
-        text: uint8, documents between document marks.
-        starts: int64[d + 1], document starts.
-        copies: int64[d + 1], number of records before each document's.
-        keys: uint16[g], bits of each group's hash that follow the bucket's, ascending inside a bucket.
-        groups: [g + 1], where each group's postings begin.
-        edges: int64[e, 2], position and left context of each seed behind a run, ascending.
-        nodes: int64[m, 2], first and one past the last group of each node (see `nodes.py`), ascending, outer first.
-        node_bounds: int64[m + 1], where each node's postings begin.
-        node_postings: each node's postings, sorted by following text.
-        postings: [n], seed positions, grouped, sorted by following text inside a group.
-        buckets: [b + 1], where the groups of each hash prefix begin.
-        bucket_shift: uint64, how far a hash is shifted to give its bucket.
-        filter: uint64, words with two bits for each hash that occurs, by hash prefix.
-        filter_shift: uint64, how far a hash is shifted to give its word.
-        layout: shortest match, words in a seed, longest period of a run.
-        runs: the periodic runs, which hold no seeds.
-        work: int64[2], groups looked at and bytes compared so far: what a look-up costs.
-    """
-
-    text: Array
-    starts: Array
-    copies: Array
-    keys: Array
-    groups: Array
-    edges: Array
-    nodes: Array
-    node_bounds: Array
-    node_postings: Array
-    postings: Array
-    buckets: Array
-    bucket_shift: Any
-    filter: Array
-    filter_shift: Any
-    layout: Any
-    runs: RunTables
-    work: Array
 
 
 class Found(NamedTuple):
@@ -67,221 +37,6 @@ class Found(NamedTuple):
     count: Any
     begin: Any
     end: Any
-
-
-@plain_kernel
-def filter_mask(h: Any) -> Any:
-    """The two bits of a word of the filter that a hash sets."""
-    return (np.uint64(1) << (h & np.uint64(63))) | (np.uint64(1) << ((h >> np.uint64(6)) & np.uint64(63)))
-
-
-@plain_kernel
-def _may_occur(t: Tables, h: Any) -> Any:
-    mask = filter_mask(h)
-    return t.filter[np.int64(h >> t.filter_shift)] & mask == mask
-
-
-@plain_kernel
-def _survivors(t: Tables, query: Array, first: Any, last: Any, places: Array, hashes: Array) -> Any:
-    """Write the places in `first..last` whose seeds may occur, with their hashes; return how many there are.
-
-    Two passes without branches: nothing waits for a word of the filter that is not in the cache.
-    """
-    words = t.layout[1]
-    for i in range(first, last):
-        hashes[i - first] = seed_hash(query, i, words)
-    n = 0
-    for i in range(first, last):
-        h = hashes[i - first]
-        places[n] = i
-        hashes[n] = h
-        n += _may_occur(t, h)
-    return n
-
-
-@plain_kernel
-def _groups_of(t: Tables, h: Any) -> Any:
-    """The first and one past the last group that may have a hash."""
-    bucket = np.int64(h >> t.bucket_shift)
-    key = np.uint16((h >> (t.bucket_shift - np.uint64(16))) & np.uint64(0xFFFF))
-    low = np.int64(t.buckets[bucket])
-    end = np.int64(t.buckets[bucket + 1])
-    high = end
-    while low < high:
-        middle = (low + high) >> 1
-        if t.keys[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    high = low
-    while high < end and t.keys[high] == key:
-        high += 1
-    return low, high
-
-
-@plain_kernel
-def _left_context(t: Tables, q: Any) -> Any:
-    """Length of a seed's left context."""
-    least, words, _ = t.layout
-    low, high = np.int64(0), np.int64(t.edges.shape[0])
-    while low < high:
-        middle = (low + high) >> 1
-        if t.edges[middle, 0] < q:
-            low = middle + 1
-        else:
-            high = middle
-    if low < t.edges.shape[0] and t.edges[low, 0] == q:
-        return t.edges[low, 1]
-    return least - 8 * words + 1
-
-
-@plain_kernel
-def _left_of(t: Tables, q: Any, query: Array, i: Any) -> Any:
-    """How far a seed matches to the left; -1 where all of its context does, so that an earlier one is in the match."""
-    least, words, _ = t.layout
-    gap = least - 8 * words + 1
-    left = common_left(query, i, t.text, q, gap)
-    if left == gap:
-        context = _left_context(t, q)
-        left = common_left(query, i, t.text, q, context)
-        if left == context:
-            left = -1
-    t.work[1] += max(left, gap)
-    return left
-
-
-@plain_kernel
-def _same_seed(t: Tables, low: Any, high: Any, query: Array, i: Any) -> Any:
-    """Narrow groups down to those whose seed is the query's."""
-    words = t.layout[1]
-    while low < high and not same_words(query, i, t.text, _first_posting(t, low), words):
-        low += 1
-    while low < high and not same_words(query, i, t.text, _first_posting(t, high - 1), words):
-        high -= 1
-    t.work[1] += 8 * words
-    return low, high
-
-
-@plain_kernel
-def _first_posting(t: Tables, g: Any) -> Any:
-    return np.int64(t.postings[np.int64(t.groups[g])])
-
-
-@plain_kernel
-def _narrow(t: Tables, low: Any, high: Any, query: Array, i: Any, length: Any) -> Any:
-    """Narrow groups of one seed, sorted by what stands before it, down to those that match `length` bytes there."""
-    return _bound(t, low, high, query, i, length, False), _bound(t, low, high, query, i, length, True)
-
-
-@plain_kernel
-def _bound(t: Tables, low: Any, high: Any, query: Array, i: Any, length: Any, after: Any) -> Any:
-    while low < high:
-        middle = (low + high) >> 1
-        q = _first_posting(t, middle)
-        left = common_left(query, i, t.text, q, length)
-        t.work[0] += 1
-        below = after if left == length else t.text[q - 1 - left] < query[i - 1 - left]
-        if below:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@plain_kernel
-def _node_of(t: Tables, first: Any, last: Any) -> Any:
-    """The node that consists of these groups; -1 where they are too few for one."""
-    if last - first <= CROWD:
-        return np.int64(-1)
-    low, high = np.int64(0), np.int64(t.nodes.shape[0])
-    while low < high:
-        middle = (low + high) >> 1
-        if t.nodes[middle, 0] < first or (t.nodes[middle, 0] == first and t.nodes[middle, 1] > last):
-            low = middle + 1
-        else:
-            high = middle
-    if low < t.nodes.shape[0] and t.nodes[low, 0] == first and t.nodes[low, 1] == last:
-        return low
-    return np.int64(-1)
-
-
-@plain_kernel
-def _furthest_right(t: Tables, rows: Array, low: Any, high: Any, query: Array, at: Any) -> Any:
-    """The longest match to the right of a seed that ends at `at`, over sorted rows, and where its seed stands."""
-    past = 8 * t.layout[1]
-    row = np.int64(rows[low])
-    t.work[0] += 1
-    shared_low = common_right(t.text, row + past, query, at)
-    t.work[1] += shared_low
-    best, where = shared_low, row
-    if high - low == 1 or t.text[row + past + shared_low] > query[at + shared_low]:
-        return best, where
-    # Looked at from both ends first: neighbours share with the query what both ends of their stretch do.
-    high -= 1
-    row = np.int64(rows[high])
-    shared_high = common_right(t.text, row + past, query, at)
-    t.work[1] += shared_high
-    if shared_high > best:
-        best, where = shared_high, row
-    if t.text[row + past + shared_high] < query[at + shared_high]:
-        return best, where
-    while high - low > 1:
-        middle = (low + high) >> 1
-        row = np.int64(rows[middle])
-        known = min(shared_low, shared_high)
-        length = known + common_right(t.text, row + past + known, query, at + known)
-        t.work[0] += 1
-        t.work[1] += length - known
-        if length > best:
-            best, where = length, row
-        if t.text[row + past + length] < query[at + length]:
-            low, shared_low = middle, length
-        else:
-            high, shared_high = middle, length
-    return best, where
-
-
-@plain_kernel
-def _rows_between(t: Tables, rows: Array, low: Any, high: Any, query: Array, at: Any, length: Any) -> Any:
-    """The first and one past the last of sorted rows that are followed by `length` bytes of the query."""
-    first = _first_row(t, rows, low, high, query, at, length, False)
-    return first, _first_row(t, rows, first, high, query, at, length, True)
-
-
-@plain_kernel
-def _is_below(t: Tables, row: Any, query: Array, at: Any, known: Any, length: Any, after: Any) -> Any:
-    """Say whether a row's text is below `length` bytes of the query (`after`: or equal), and how much they share."""
-    past = np.int64(row) + 8 * t.layout[1]
-    shared = min(length, known + common_right(t.text, past + known, query, at + known))
-    t.work[0] += 1
-    t.work[1] += shared - known
-    if shared == length:
-        return after, shared
-    return t.text[past + shared] < query[at + shared], shared
-
-
-@plain_kernel
-def _first_row(
-    t: Tables, rows: Array, low: Any, high: Any, query: Array, at: Any, length: Any, after: Any
-) -> Any:
-    """Find the first of sorted rows that is not below `length` bytes of the query (`after`: nor equal)."""
-    if low == high:
-        return low
-    below, shared_low = _is_below(t, rows[low], query, at, np.int64(0), length, after)
-    if not below:
-        return low
-    below, shared_high = _is_below(t, rows[high - 1], query, at, np.int64(0), length, after)
-    if below:
-        return high
-    high -= 1
-    while high - low > 1:
-        middle = (low + high) >> 1
-        below, shared = _is_below(t, rows[middle], query, at, min(shared_low, shared_high), length, after)
-        if below:
-            low, shared_low = middle, shared
-        else:
-            high, shared_high = middle, shared
-    return high
 
 
 @kernel
@@ -297,7 +52,7 @@ def find_ranges(
     end = last - 8 * t.layout[1] + 1
     found = Found(np.int64(0), np.int64(0), np.int64(0))
     for block in range(first, end, BLOCK):
-        for s in range(_survivors(t, query, block, min(block + BLOCK, end), places, hashes)):
+        for s in range(survivors(t, query, block, min(block + BLOCK, end), places, hashes)):
             found = _find_at(t, query, places[s], hashes[s], min_bytes, begins, ends, found)
     return found.count
 
@@ -308,17 +63,17 @@ def _find_at(
 ) -> Any:
     """Write the ranges whose first seed may stand at a place; return what is found now."""
     gap = t.layout[0] - 8 * t.layout[1] + 1
-    low, high = _groups_of(t, h)
-    low, high = _same_seed(t, low, high, query, i)
-    node = _node_of(t, low, high)
+    low, high = groups_of(t, h)
+    low, high = same_seed(t, low, high, query, i)
+    node = node_of(t, low, high)
     while node >= 0:
         rows = (t.node_bounds[node], t.node_bounds[node + 1])
         found, left = _consider(t, t.node_postings, rows, query, i, min_bytes, begins, ends, found)
         low, high = _further_left(t, low, high, query, i, left)
-        node = _node_of(t, low, high) if left < gap else np.int64(-1)
+        node = node_of(t, low, high) if left < gap else np.int64(-1)
     for g in range(low, high):
         t.work[0] += 1
-        left = _left_of(t, _first_posting(t, g), query, i)
+        left = left_of(t, first_posting(t, g), query, i)
         rows = (np.int64(t.groups[g]), np.int64(t.groups[g + 1]))
         if left >= 0 and not _lies_in(t, rows, query, i, left, found):
             found, _ = _consider(t, t.postings, rows, query, i, min_bytes, begins, ends, found)
@@ -343,7 +98,7 @@ def _further_left(t: Tables, low: Any, high: Any, query: Array, i: Any, left: An
         # That match began before this seed: nothing here goes beyond it on either side.
         return low, low
     gap = t.layout[0] - 8 * t.layout[1] + 1
-    return _narrow(t, low, high, query, i, min(left + 1, gap))
+    return narrow(t, low, high, query, i, min(left + 1, gap))
 
 
 @plain_kernel
@@ -360,8 +115,8 @@ def _consider(
 ) -> Any:
     """Write the range of the row that matches furthest to the right; return what is found and how far left it is."""
     at = i + 8 * t.layout[1]
-    right, where = _furthest_right(t, postings, rows[0], rows[1], query, at)
-    left = _left_of(t, where, query, i)
+    right, where = furthest_right(t, postings, rows[0], rows[1], query, at)
+    left = left_of(t, where, query, i)
     if left < 0 or left + at - i + right < min_bytes:
         return found, left
     if found.count < begins.size:
@@ -388,19 +143,19 @@ def find_alignments(
     gap = t.layout[0] - 8 * t.layout[1] + 1
     for i in range(first, last - 8 * t.layout[1] + 1):
         h = seed_hash(query, i, t.layout[1])
-        if not _may_occur(t, h):
+        if not may_occur(t, h):
             continue
-        low, high = _groups_of(t, h)
-        low, high = _same_seed(t, low, high, query, i)
-        node = _node_of(t, low, high)
+        low, high = groups_of(t, h)
+        low, high = same_seed(t, low, high, query, i)
+        node = node_of(t, low, high)
         if node >= 0:
             rows = (t.node_bounds[node], t.node_bounds[node + 1])
             n = _align(t, t.node_postings, rows, gap - 1, query, i, last, min_bytes, where, begins, ends, n)
             # What reaches further left than the gap stands behind a run: few groups, and the same ones again.
-            low, high = _narrow(t, low, high, query, i, gap)
+            low, high = narrow(t, low, high, query, i, gap)
         for g in range(low, high):
             t.work[0] += 1
-            left = _left_of(t, _first_posting(t, g), query, i)
+            left = left_of(t, first_posting(t, g), query, i)
             if left >= 0:
                 rows = (np.int64(t.groups[g]), np.int64(t.groups[g + 1]))
                 n = _align(t, t.postings, rows, left, query, i, last, min_bytes, where, begins, ends, n)
@@ -417,11 +172,11 @@ def _align(
     needed = max(min_bytes - left - 8 * t.layout[1], 0)
     if at + needed > last:
         return n
-    low, high = _rows_between(t, postings, rows[0], rows[1], query, at, needed)
+    low, high = rows_between(t, postings, rows[0], rows[1], query, at, needed)
     for r in range(low, high):
         q = np.int64(postings[r])
         t.work[0] += 1
-        left = _left_of(t, q, query, i)
+        left = left_of(t, q, query, i)
         right = common_right(t.text, q + 8 * t.layout[1], query, at)
         t.work[1] += right
         if left < 0 or left + at - i + right < min_bytes:
@@ -452,12 +207,12 @@ def gather_occurrences(t: Tables, query: Array, first: Any, last: Any, out: Arra
     n = 0
     for i in range(begin, end):
         h = seed_hash(query, i, words)
-        if not _may_occur(t, h):
+        if not may_occur(t, h):
             continue
-        low, high = _groups_of(t, h)
-        low, high = _same_seed(t, low, high, query, i)
-        low, high = _narrow(t, low, high, query, i, min(i - first, gap))
-        node = _node_of(t, low, high)
+        low, high = groups_of(t, h)
+        low, high = same_seed(t, low, high, query, i)
+        low, high = narrow(t, low, high, query, i, min(i - first, gap))
+        node = node_of(t, low, high)
         if node >= 0:
             rows = (t.node_bounds[node], t.node_bounds[node + 1])
             n = _gather_rows(t, t.node_postings, rows, query, i, first, last, out, n)
@@ -475,7 +230,7 @@ def _gather_rows(
     """Write where the rows that match to the end of the text, and back to its start, put its start."""
     at = i + 8 * t.layout[1]
     least, words, _ = t.layout
-    low, high = _rows_between(t, postings, rows[0], rows[1], query, at, last - at)
+    low, high = rows_between(t, postings, rows[0], rows[1], query, at, last - at)
     for r in range(low, high):
         q = np.int64(postings[r])
         # Sorting has settled what stands within the gap; only behind a run there is more to compare.

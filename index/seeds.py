@@ -13,6 +13,8 @@ from index.jit import ONES, Array, common_left, common_right, kernel, load64, pl
 from index.layout import Layout
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+# A text that is looked up would have to repeat a word for 2 GiB to tell the difference.
+LONGEST_CONTEXT = (1 << 31) - 1
 
 
 class Seeds(NamedTuple):
@@ -20,8 +22,8 @@ class Seeds(NamedTuple):
 
     Attributes:
         positions: int64[n], ascending.
-        lefts: int64[n], length of each seed's left context: the gap, or, after a run, all of it back to the seed
-            before it (past the document's start where there is none).
+        lefts: int32[n], length of each seed's left context: the gap, or, after a run, all of it back to the seed
+            before it (past the document's start where there is none), at most `LONGEST_CONTEXT`.
         runs: int64[r, 3], start, end and shortest period of each run, by start.
     """
 
@@ -123,7 +125,7 @@ def _choose(
                     if end > last + length - 1:
                         break
                     seed = end - length + 1
-                    context = max(gap, seed - previous)
+                    context = min(max(gap, seed - previous), LONGEST_CONTEXT)
             previous = seed
             positions[n], lefts[n] = seed, context
             n += 1
@@ -152,7 +154,7 @@ def choose_seeds(text: Array, starts: Array, ends: Array, layout: Layout) -> See
     capacity = int((3 * lengths // (layout.gap + 1) + 3).sum()) if lengths.size else 0
     room = 1024 + int(text.size) // 512
     while True:
-        positions, lefts = np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64)
+        positions, lefts = np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int32)
         runs = np.empty((room, 3), dtype=np.int64)
         seeds, found = _choose(text, starts, ends, layout.numbers, positions, lefts, runs)
         if found >= 0:

@@ -183,8 +183,8 @@ class Segment:
     @cached_property
     def tables(self) -> Any:
         """What the kernels read."""
+        from index.groups import Tables
         from index.runs import LONGEST_WORD, RunTables
-        from index.search import Tables
 
         names = ("keys", "groups", "postings", "node_bounds", "node_postings", "buckets", "filter")
         runs = {name: self.array(f"run_{name}") for name in RunTables._fields}

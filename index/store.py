@@ -152,8 +152,9 @@ class TextStore:
 
     def text(self) -> Array:
         """The text so far: uint8, a mark before and after each document, then `PAD` marks."""
-        self._text[self.used : self.used + PAD] = DOCUMENT_MARK
-        return self._text[: self.used + PAD]
+        self._text.resize(self.used + PAD, refcheck=False)  # gives back what it had grown by
+        self._text[self.used :] = DOCUMENT_MARK
+        return self._text
 
     def starts(self) -> Array:
         """int64[d + 1]: where each document begins; it ends one byte before the next one's start."""

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from index.groups import filter_mask
 from index.jit import Array, kernel
 from index.layout import Layout
 from index.order import order_seeds
 from index.runs import build_runs
-from index.search import filter_mask
 from index.seeds import Seeds, choose_seeds, hash_seeds
 
 FILTER_BITS_PER_GROUP = 8
@@ -31,7 +31,7 @@ def build_tables(text: Array, starts: Array, layout: Layout) -> tuple[dict[str, 
         layout: seed length and gap.
 
     Returns:
-        The arrays of `search.Tables` that depend on seeds and runs, and the numbers that describe them (`wide`,
+        The arrays of `groups.Tables` that depend on seeds and runs, and the numbers that describe them (`wide`,
         `bucket_bits`, `filter_bits`).
     """
     seeds = choose_seeds(text, starts[:-1], starts[1:] - 1, layout)
@@ -42,6 +42,7 @@ def build_tables(text: Array, starts: Array, layout: Layout) -> tuple[dict[str, 
     number = np.int64 if wide else np.uint32
     firsts = np.flatnonzero(order.first)
     keys = hashes[rows[firsts]]
+    del hashes
     postings = seeds.positions[rows].astype(number)
     bits = {"bucket_bits": max(1, int(keys.size // GROUPS_PER_BUCKET).bit_length())}
     bits["filter_bits"] = max(1, int(FILTER_BITS_PER_GROUP * keys.size // 64).bit_length())
