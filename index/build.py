@@ -204,7 +204,8 @@ def _tasks(
     groups: list[list[Piece]] = []
     size = 0
     for piece in pieces:
-        if not groups or size + piece.size > task_bytes:
+        # Half a piece over is nearer to an even share than half a piece under.
+        if not groups or size + piece.size // 2 > task_bytes:
             groups.append([])
             size = 0
         groups[-1].append(piece)
