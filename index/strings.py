@@ -29,9 +29,10 @@ class _Plan:
         data: uint8, the strings one after the other.
         bounds: int64[n + 1], where each begins.
         anchors: int64[n], where in each string its piece begins.
-        words: uint64[n], the pieces, masked to their length, ascending.
+        words: uint64[n], the pieces, masked to their length, ascending in their hash.
         mask: uint64, what of a loaded word belongs to a piece.
-        bits: uint8, one for each hash of a piece that occurs.
+        occurs: uint8[2**b], whether any piece has a hash: small enough for a near cache.
+        firsts: int32[2**b + 1], where the pieces of each hash begin.
     """
 
     numbers: Array
@@ -40,7 +41,8 @@ class _Plan:
     anchors: Array
     words: Array
     mask: Any
-    bits: Array
+    occurs: Array
+    firsts: Array
 
 
 @kernel
@@ -48,7 +50,8 @@ def _scan(
     text: Array,
     first: Any,
     last: Any,
-    bits: Array,
+    occurs: Array,
+    firsts: Array,
     shift: Any,
     mask: Any,
     words: Array,
@@ -61,10 +64,12 @@ def _scan(
     n = 0
     for at in range(first, last):
         word = load64(text, at) & mask
-        if bits[np.int64((word * MULTIPLIER) >> shift)] == 0:
+        slot = np.int64((word * MULTIPLIER) >> shift)
+        if occurs[slot] == 0:
             continue
-        row = np.searchsorted(words, word)
-        while row < words.size and words[row] == word:
+        for row in range(firsts[slot], firsts[slot + 1]):
+            if words[row] != word:
+                continue
             start = at - anchors[row]
             length = bounds[row + 1] - bounds[row]
             k = 0
@@ -76,7 +81,6 @@ def _scan(
                     out[n, 0] = row
                     out[n, 1] = start
                 n += 1
-            row += 1
     return n
 
 
@@ -123,24 +127,23 @@ def _plan(wanted: Sequence[bytes], numbers: list[int], piece: int) -> _Plan:
     # The middle of a string tells strings apart better than its start, which families of strings share.
     anchors = {number: (len(wanted[number]) - piece) // 2 for number in numbers}
     words = {n: int.from_bytes(wanted[n][anchors[n] : anchors[n] + piece], "little") for n in numbers}
-    order = sorted(numbers, key=words.__getitem__)
+    slots = 1 << min(26, max(12, len(numbers).bit_length() + 5))
+    shift = np.uint64(64 - (slots.bit_length() - 1))
+    hashes = (np.array([words[n] for n in numbers], dtype=np.uint64) * MULTIPLIER) >> shift
+    order = [numbers[n] for n in np.argsort(hashes, kind="stable").tolist()]
+    hashes.sort()
+    firsts = np.searchsorted(hashes, np.arange(slots + 1, dtype=np.uint64)).astype(np.int32)
     bounds = np.cumsum([0, *(len(wanted[n]) for n in order)])
-    ascending = np.array([words[n] for n in order], dtype=np.uint64)
-    bits = np.zeros(1 << _hash_bits(len(order)), dtype=np.uint8)
-    bits[(ascending * MULTIPLIER) >> np.uint64(64 - _hash_bits(len(order)))] = 1
     return _Plan(
         numbers=np.array(order, dtype=np.int64),
         data=np.frombuffer(b"".join(wanted[n] for n in order), dtype=np.uint8),
         bounds=bounds,
         anchors=np.array([anchors[n] for n in order], dtype=np.int64),
-        words=ascending,
+        words=np.array([words[n] for n in order], dtype=np.uint64),
         mask=np.uint64((1 << 8 * piece) - 1),
-        bits=bits,
+        occurs=(np.diff(firsts) > 0).astype(np.uint8),
+        firsts=firsts,
     )
-
-
-def _hash_bits(count: int) -> int:
-    return min(26, max(12, count.bit_length() + 5))
 
 
 def _count_block(
@@ -168,9 +171,9 @@ def _count_plan(
     text: Array, size: int, marks: Array, copies: Array, plan: _Plan, edges: Array | None
 ) -> tuple[Array, Array, Array]:
     """Numbers of the strings that occur in a block, with their documents and places there."""
-    shift = np.uint64(64 - (plan.bits.size.bit_length() - 1))
+    shift = np.uint64(64 - (plan.occurs.size.bit_length() - 1))
     room = np.empty((4096, 2), dtype=np.int64)
-    arguments = (plan.bits, shift, plan.mask, plan.words, plan.data, plan.bounds, plan.anchors)
+    arguments = (plan.occurs, plan.firsts, shift, plan.mask, plan.words, plan.data, plan.bounds, plan.anchors)
     found = _scan(text, 0, size, *arguments, room)
     if found > room.shape[0]:
         room = np.empty((found, 2), dtype=np.int64)
