@@ -295,7 +295,7 @@ class Index:
     @property
     def work(self) -> tuple[int, int]:
         """Groups of seeds looked at and bytes of text compared since the index was opened: what look-ups cost."""
-        groups, compared = np.sum([segment.tables.work for segment in self._segments], axis=0).tolist()
+        groups, compared, _ = np.sum([segment.tables.work for segment in self._segments], axis=0).tolist()
         return groups, compared
 
     def verify(self) -> list[Path]:

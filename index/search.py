@@ -17,6 +17,7 @@ from index.groups import (
     furthest_right,
     groups_of,
     left_of,
+    look_ahead,
     may_occur,
     narrow,
     node_of,
@@ -48,22 +49,37 @@ def find_ranges(
     Returns:
         How many there are; where that is more than fits, call again with larger arrays.
     """
-    places, hashes = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.uint64)
+    places, lows, highs = (
+        np.empty(BLOCK, dtype=np.int64),
+        np.empty(BLOCK, dtype=np.int64),
+        np.empty(BLOCK, dtype=np.int64),
+    )
+    hashes = np.empty(BLOCK, dtype=np.uint64)
     end = last - 8 * t.layout[1] + 1
     found = Found(np.int64(0), np.int64(0), np.int64(0))
     for block in range(first, end, BLOCK):
-        for s in range(survivors(t, query, block, min(block + BLOCK, end), places, hashes)):
-            found = _find_at(t, query, places[s], hashes[s], min_bytes, begins, ends, found)
+        count = survivors(t, query, block, min(block + BLOCK, end), places, hashes)
+        look_ahead(t, hashes, count, lows, highs)
+        for s in range(count):
+            if lows[s] < highs[s]:
+                found = _find_at(t, query, places[s], lows[s], highs[s], min_bytes, begins, ends, found)
     return found.count
 
 
 @plain_kernel
 def _find_at(
-    t: Tables, query: Array, i: Any, h: Any, min_bytes: Any, begins: Array, ends: Array, found: Found
+    t: Tables,
+    query: Array,
+    i: Any,
+    low: Any,
+    high: Any,
+    min_bytes: Any,
+    begins: Array,
+    ends: Array,
+    found: Found,
 ) -> Any:
     """Write the ranges whose first seed may stand at a place; return what is found now."""
     gap = t.layout[0] - 8 * t.layout[1] + 1
-    low, high = groups_of(t, h)
     low, high = same_seed(t, low, high, query, i)
     node = node_of(t, low, high)
     while node >= 0:

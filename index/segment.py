@@ -200,7 +200,7 @@ class Segment:
             filter_shift=np.uint64(64 - self.info.filter_bits),
             layout=self.info.layout.numbers,
             runs=RunTables(**runs),
-            work=np.zeros(2, dtype=np.int64),
+            work=np.zeros(3, dtype=np.int64),
         )
 
     def document(self, number: int) -> bytes:
