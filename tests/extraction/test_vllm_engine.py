@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,14 @@ from extraction.sampling import Sampling, resolve_sampling
 from tests.extraction.test_transformers_engine import score_alone
 from tests.extraction.tiny_models import llama, request
 
-pytestmark = [pytest.mark.vllm, pytest.mark.filterwarnings("default")]
-pytest.importorskip(
-    "vllm", reason="vLLM is not installed in this environment; `make test-vllm` has one that has it"
-)
+pytestmark = [
+    pytest.mark.vllm,
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.skipif(
+        find_spec("vllm") is None,
+        reason="vLLM is not installed in this environment; `make test-vllm` has one that has it",
+    ),
+]
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import json
 import os
+from importlib.util import find_spec
 
 import pytest
 
@@ -11,10 +12,14 @@ from pipelines.run import run_pipeline
 from tests.extraction.tiny_models import byte_level_tokenizer, llama
 from tests.pipelines.small_run import small_config, write_inputs
 
-pytestmark = [pytest.mark.vllm, pytest.mark.filterwarnings("default")]
-pytest.importorskip(
-    "vllm", reason="vLLM is not installed in this environment; `make test-vllm` has one that has it"
-)
+pytestmark = [
+    pytest.mark.vllm,
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.skipif(
+        find_spec("vllm") is None,
+        reason="vLLM is not installed in this environment; `make test-vllm` has one that has it",
+    ),
+]
 
 
 def test_a_run_on_vllm_accounts_for_every_request_and_reports(tmp_path, ray_cluster):
