@@ -12,6 +12,7 @@ install: $(VENV)/.installed  ## a virtual environment with the pinned dependenci
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m index.warm
 	touch $@
 
 demo: install  ## train a small target and its base model, test both, compare; at most 5 minutes

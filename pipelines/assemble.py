@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from extraction.counts import Counter, Found, count_budgets
@@ -46,7 +47,8 @@ def counted(found: Found, rules: Rules) -> dict[str, Any]:
 
 
 def document_count_bins(passages: pa.Table) -> list[dict[str, Any]]:
-    """How many private and shared passages stand in how many documents."""
+    """How many private and shared passages stand in how many documents, of those that the largest budget counts."""
+    passages = passages.filter(pc.is_valid(passages["first_budget"]))
     counts, kinds = passages["document_count"].to_pylist(), passages["kind"].to_pylist()
     bins = []
     for low, high in BINS:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from extraction.errors import InputError
 from pipelines.config import Corpus
-from pipelines.progress import say
 
 if TYPE_CHECKING:
     from index import Index
@@ -27,7 +26,7 @@ def ensure_index(corpus: Corpus, default: Path, min_bytes: int, skip_bad_records
     from index import open_index
 
     path = corpus.index or default
-    if not path.exists():
+    if not (path / "index.json").exists():
         _build(corpus, path, min_bytes, skip_bad_records)
     index = open_index(path)
     if index.info.min_bytes > min_bytes:
@@ -44,15 +43,15 @@ def ensure_index(corpus: Corpus, default: Path, min_bytes: int, skip_bad_records
 
 
 def _build(corpus: Corpus, path: Path, min_bytes: int, skip_bad_records: bool) -> None:
-    from index import BuildOptions, build_index
+    from index import BuildOptions
+    from pipelines.index_build import build, with_workers
 
     if not corpus.sources:
         raise InputError(f"corpus.index: {path}: no such index, and no `corpus.sources` to build it from")
-    say(f"index: building {path}")
     options = BuildOptions(
         min_bytes=min_bytes,
         text_column=corpus.text_column,
         id_column=corpus.id_column,
         skip_bad_records=skip_bad_records,
     )
-    build_index(corpus.sources, path, options)
+    build(corpus.sources, path, with_workers(options, None))

@@ -88,11 +88,13 @@ def _load(letter: str, path: Path) -> LoadedRun:
 
 def _passages(path: Path) -> "pa.Table":
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     file = path / "passages.parquet"
     try:
-        return pq.read_table(file, columns=list(COLUMNS))
+        # What only requests beyond the largest budget gave counts at none.
+        return pq.read_table(file, columns=list(COLUMNS), filters=pc.field("first_budget").is_valid())
     except FileNotFoundError:
         raise InputError(f"{path}: no passages.parquet; finish the run with `extraction run`") from None
     except (pa.ArrowException, OSError):

@@ -56,7 +56,14 @@ def write_run(
     made = copy.deepcopy(made)
     made["run"]["id"] = run_id or path.name
     rows = [
-        {"passage_id": i, "kind": kind, "text": text, "tokens": tokens, "bytes": len(text.encode())}
+        {
+            "passage_id": i,
+            "kind": kind,
+            "text": text,
+            "tokens": tokens,
+            "bytes": len(text.encode()),
+            "first_budget": 1,
+        }
         for i, kind, text, tokens in passages
     ]
     schema = pa.schema(
@@ -66,6 +73,7 @@ def write_run(
             ("text", pa.string()),
             ("tokens", pa.int64()),
             ("bytes", pa.int64()),
+            ("first_budget", pa.int64()),
         ]
     )
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), path / "passages.parquet")
