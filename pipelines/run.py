@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from extraction.engines.settings import DeterministicSettings, EndpointSettings
-from extraction.model import load_tokenizer, model_fingerprint, model_path, tokenizer_fingerprint
+from extraction.model import (
+    ModelSettings,
+    load_tokenizer,
+    model_fingerprint,
+    model_path,
+    tokenizer_fingerprint,
+)
 from extraction.prompts import Prompts, load_prompts
 from extraction.sampling import ResolvedSampling, resolve_sampling
 from pipelines.analyse import Analysis, analyse
@@ -89,7 +95,7 @@ def measure(config: RunConfig, work: Work, generator: Generator, text: ControlTe
         lookup=lookup,
         method=method_section(config, work.run, generator.sampling, work.index, generator.tokenizer),
         seed=config.seed,
-        command=f"extraction run run.yaml --out {work.directory.path.name}",
+        command=f"extraction run {config.name}.yaml --out {work.directory.path.name}",
     )
 
 
@@ -120,7 +126,7 @@ def fingerprints(
     )
     control = config.control.model
     return {
-        "model": model_fingerprint(config.model) if config.model.path else None,
+        "model": _fingerprint(config.model),
         "tokenizer": tokenizer_fingerprint(config.model),
         "dtype": config.model.dtype,
         "engine": engine,
@@ -129,11 +135,16 @@ def fingerprints(
         "prompts": generator.prompts.fingerprint,
         "sampling": {name: item["value"] for name, item in generator.sampling.as_dict().items()},
         "seed": config.seed,
-        "control_model": model_fingerprint(control) if control else None,
+        "control_model": _fingerprint(control) if control else None,
         "control_text": text.index.info.fingerprint if text else None,
         "cluster_threshold": config.cluster_threshold,
         **analysis_of(config).fingerprints(),
     }
+
+
+def _fingerprint(model: ModelSettings) -> str | None:
+    """The weights' fingerprint; engines that need no weights have none."""
+    return model_fingerprint(model) if model.path else None
 
 
 def analysis_of(config: RunConfig) -> Analysis:

@@ -38,7 +38,7 @@ class RunDirectory:
 
     def store(self, stage: str) -> PartStore:
         """The parts of one stage: `plan`, `generations`, `spans`, `windows`, `identifiers`."""
-        return PartStore(str(self.path / stage))
+        return PartStore(str(self.path.resolve() / stage))
 
     def read(self) -> dict[str, Any]:
         """Read run.json.

@@ -1,6 +1,7 @@
 """A run while it goes on: its directory, its index, and what its stages cost."""
 
 import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ def one_at_a_time(out: Path) -> Iterator[None]:
     Raises:
         InputError: another process works in the directory.
     """
-    with open(out / ".lock", "w") as lock:
+    with open(os.open(out / ".lock", os.O_RDWR | os.O_CREAT, 0o600), "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
