@@ -15,6 +15,7 @@ from index.errors import SourceError
 from index.layout import FORMAT, VERSION, layout_for
 from index.lock import folder_lock
 from index.manifest import Manifest, read_manifest, write_manifest
+from index.private import owner_only
 from index.segment import read_json, write_json
 from index.sources import Piece, ReadOptions, list_pieces
 from index.tasks import BuildTask, TaskResult, run_task
@@ -232,7 +233,7 @@ def _check_free(directory: Path) -> None:
 
 
 def _write_key(path: Path) -> None:
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+    with open(path, "wb", opener=owner_only) as file:
         file.write(secrets.token_bytes(16))
 
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from index.errors import SourceError
+from index.private import FOLDER, owner_only
 
 
 @contextmanager
@@ -15,8 +16,8 @@ def folder_lock(directory: Path) -> Iterator[None]:
     Raises:
         SourceError: somebody else writes to the folder.
     """
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with open(directory / ".lock", "w", encoding="utf-8") as file:
+    directory.mkdir(parents=True, exist_ok=True, mode=FOLDER)
+    with open(directory / ".lock", "w", encoding="utf-8", opener=owner_only) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from index.errors import SourceError
 from index.layout import FORMAT, VERSION, Layout
+from index.private import FOLDER, owner_only
 
 Array = npt.NDArray[Any]
 
@@ -84,7 +85,7 @@ def write_segment(directory: Path, arrays: dict[str, Array], info: dict[str, Any
         arrays: one array for each name in `FILES`.
         info: the fields of `SegmentInfo` but `files`, with the layout as `min_bytes` and `words`.
     """
-    directory.mkdir(parents=True)
+    directory.mkdir(mode=FOLDER, parents=True)
     files = {name: _write_array(directory / f"{name}.bin", arrays[name]) for name in FILES}
     described = {"format": FORMAT, "version": VERSION, **info, "files": files}
     write_json(directory / "segment.json", described)
@@ -93,7 +94,7 @@ def write_segment(directory: Path, arrays: dict[str, Array], info: dict[str, Any
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a JSON file so that it is either whole or absent."""
     temporary = path.with_name(path.name + ".tmp")
-    with open(temporary, "w", encoding="utf-8") as file:
+    with open(temporary, "w", encoding="utf-8", opener=owner_only) as file:
         json.dump(content, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
@@ -103,7 +104,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 def _write_array(path: Path, array: Array) -> tuple[int, int]:
     checksum = 0
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
-    with open(path, "wb") as file:
+    with open(path, "wb", opener=owner_only) as file:
         for start in range(0, len(data), CHUNK):
             chunk = data[start : start + CHUNK]
             checksum = zlib.crc32(chunk, checksum)

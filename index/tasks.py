@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from index.layout import FORMAT, VERSION, layout_for
+from index.private import FOLDER
 from index.segment import read_json, write_json, write_segment
 from index.sources import Piece, ReadOptions, read_documents
 
@@ -77,7 +78,7 @@ def run_task(task: BuildTask) -> TaskResult:
     if task.marker.exists():
         stored = read_json(task.marker)["result"]
         return TaskResult(**{**stored, "segments": tuple(stored["segments"])})
-    task.marker.parent.mkdir(parents=True, exist_ok=True)
+    task.marker.parent.mkdir(mode=FOLDER, parents=True, exist_ok=True)
     for leftover in task.marker.parent.glob(f"{task.name}-*"):
         shutil.rmtree(leftover)
     result = _build_segments(task)
