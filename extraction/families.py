@@ -63,6 +63,7 @@ class RepeatFamily(_Family):
 
 Family = Annotated[EmptyFamily | PublicFamily | RepeatFamily, Field(discriminator="kind")]
 FamilyName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
+SUM = "all"  # names the sum of all families in reports
 
 
 class PromptFamilies(Settings):
@@ -87,6 +88,8 @@ class PromptFamilies(Settings):
 
     @model_validator(mode="after")
     def _consistent(self) -> "PromptFamilies":
+        if SUM in self.families:
+            raise ValueError(f"families: `{SUM}` names the sum of families in reports; choose another name")
         total = sum(self.shares().values())
         if abs(total - 1) > 1e-6:
             raise ValueError(f"families: the shares add up to {total:g}, not to 1")

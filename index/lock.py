@@ -1,6 +1,7 @@
 """One writer at a time: a lock on an index folder that the system drops when its holder dies."""
 
 import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,4 +25,9 @@ def folder_lock(directory: Path) -> Iterator[None]:
             raise SourceError(
                 f"{directory}: another build is writing to it; wait for it or choose another folder"
             ) from error
-        yield
+        try:
+            yield
+        finally:
+            if os.listdir(directory) == [".lock"]:  # nothing came of it: leave nothing behind
+                os.unlink(directory / ".lock")
+                directory.rmdir()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from index.errors import SourceError
+from index.files import files_below, refuse_special
 
 BATCH_BYTES = 16 << 20
 BATCH_ROWS = 65536
@@ -107,9 +108,10 @@ def list_pieces(sources: Sequence[str | Path], options: ReadOptions) -> list[Pie
     for source in sources:
         path = Path(source)
         if path.is_dir():
-            for file in sorted(p for p in path.rglob("*") if p.is_file()):
+            for file in files_below(path):
                 pieces += _pieces_of(file, file.relative_to(path).as_posix(), options, from_folder=True)
         elif path.exists():
+            refuse_special(path)
             pieces += _pieces_of(path, path.name, options, from_folder=False)
         else:
             raise SourceError(f"{path}: no such file or folder")
@@ -233,7 +235,7 @@ def _parquet_batch(batch: Any, piece: Piece, row: int, options: ReadOptions) -> 
 
     texts = batch.column(0)
     if batch.num_columns > 1:
-        ids = batch.column(1).cast(pa.large_string())
+        ids = _as_names(batch.column(1), piece, options)
     else:
         ids = pa.array([f"{piece.name}:{row + n}" for n in range(batch.num_rows)], pa.large_string())
     texts, good = _valid_text(texts)
@@ -247,6 +249,17 @@ def _parquet_batch(batch: Any, piece: Piece, row: int, options: ReadOptions) -> 
         keep = pa.array(good)
         texts, ids = texts.filter(keep), ids.filter(keep)
     return Batch(texts, _named(ids, piece, row), bad)
+
+
+def _as_names(ids: Any, piece: Piece, options: ReadOptions) -> Any:
+    import pyarrow as pa
+
+    try:
+        return ids.cast(pa.large_string())
+    except pa.ArrowException as error:
+        raise SourceError(
+            f"{piece.path}: column {options.id_column!r} holds {ids.type}, which is no id (choose with --id-column)"
+        ) from error
 
 
 def _named(ids: Any, piece: Piece, row: int) -> Any:
@@ -300,6 +313,8 @@ def _read_jsonl(piece: Piece, options: ReadOptions, rows: _Rows) -> Iterator[Non
                     continue
                 _add_line(line, number, piece, options, rows)
                 yield
+    except PermissionError as error:
+        raise SourceError(f"{piece.path}: no permission to read it; grant access or leave it out") from error
     except OSError as error:
         raise SourceError(f"{piece.path}: cannot be read to its end; is it damaged?") from error
 
@@ -311,7 +326,7 @@ def _add_line(line: bytes, number: int, piece: Piece, options: ReadOptions, rows
         text.encode()
         name = record.get(options.id_column)
         rows.add(text, f"{piece.name}:{number - 1}" if name is None else str(name))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if not options.skip_bad_records:
             raise SourceError(f"{piece.path}: line {number} {_complaint(line, options)}") from error
         rows.skipped += 1
@@ -322,7 +337,7 @@ def _complaint(line: bytes, options: ReadOptions) -> str:
     hint = "(--skip-bad-records counts such lines and goes on)"
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return f"is not JSON {hint}"
     if not isinstance(record, dict):
         return f"is not a JSON object {hint}"
@@ -344,6 +359,8 @@ def _read_text(piece: Piece, options: ReadOptions, rows: _Rows) -> Iterator[None
             raise SourceError(f"{piece.path}: not UTF-8 text (convert it, or leave it out)") from error
         rows.not_text += piece.from_folder
         rows.skipped += not piece.from_folder
+    except PermissionError as error:
+        raise SourceError(f"{piece.path}: no permission to read it; grant access or leave it out") from error
     except OSError as error:
         raise SourceError(f"{piece.path}: cannot be read to its end; is it damaged?") from error
     yield

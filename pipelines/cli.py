@@ -10,9 +10,10 @@ import typer
 from extraction.errors import InputError
 from index.errors import SourceError
 from pipelines.commands import compare, identifiers, index, match, report, run
+from pipelines.progress import say
 
 FAULT, INTERRUPTED = 2, 130
-EPILOG = "Exit status: 0 done, 1 gate failed, 2 wrong use, a fault or an incomplete run, 3 hold."
+EPILOG = "Exit status: 0 done, 1 gate failed, 2 wrong use, a fault or an incomplete run, 3 hold, 130 stopped."
 
 app = typer.Typer(
     name="extraction",
@@ -74,5 +75,5 @@ def _one_line(error: Exception) -> str:
 
 
 def _end(message: str, status: int) -> int:
-    print(f"extraction: {message}", file=sys.stderr)
+    say(f"extraction: {message}")
     return status

@@ -84,7 +84,7 @@ class RunConfig(Settings):
         description="Bytes of the shortest match the index finds; default: the smaller of 50 and `min_tokens`.",
     )
     private_documents: int = Field(
-        default=2, ge=1, description="A window that stands in at most so many documents is private."
+        default=2, ge=1, le=10**9, description="A window that stands in at most so many documents is private."
     )
     low_entropy: LowEntropyRule = Field(default=LowEntropyRule(), description="What counts as filler.")
     cluster_threshold: float = Field(
@@ -96,18 +96,23 @@ class RunConfig(Settings):
     identifiers: IdentifierSettings = Field(
         default=IdentifierSettings(), description="Names and numbers to tag and to look up in the corpus."
     )
-    budgets: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+    budgets: tuple[Annotated[int, Field(ge=1, le=10**15, strict=True)], ...] = Field(
         min_length=1, description="Generated tokens at which counts are reported."
     )
     max_requests: int = Field(
-        default=20_000_000, ge=1, description="No more requests are planned than this, all families together."
+        default=20_000_000,
+        ge=1,
+        le=10**12,
+        description="The most requests that are planned, in all families.",
     )
     part_requests: int = Field(
         default=256, ge=1, le=100_000, description="Requests in one part: what a worker pulls at a time."
     )
     seed: int = Field(default=0, ge=0, lt=2**63, description="The seed of the whole run.")
-    workers: int = Field(default=1, ge=1, description="Generating workers, one engine each.")
-    analysis_workers: int = Field(default=2, ge=1, description="Workers that match and tag, a core each.")
+    workers: int = Field(default=1, ge=1, le=100_000, description="Generating workers, one engine each.")
+    analysis_workers: int = Field(
+        default=2, ge=1, le=100_000, description="Workers that match and tag, a core each."
+    )
     control: Control = Field(default=Control(), description="The base model, held-out text, or both.")
     out: Path | None = Field(default=None, description="The run directory; default: runs/<name>.")
 
@@ -159,7 +164,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: no such file; copy one from configs/ and edit it") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read ({type(error).__name__}); check the file") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark else ""
         raise InputError(f"{path}: not YAML{where}; mend the file") from None
@@ -187,7 +192,7 @@ def _override(raw: dict[str, Any], override: str) -> None:
 def _explain(error: ValidationError) -> str:
     """One line for the first fault, with the nearest right name for a misspelt field."""
     first = next((e for e in error.errors() if e["type"] == "extra_forbidden"), error.errors()[0])
-    where = ".".join(str(part) for part in first["loc"]) or "the file"
+    where = ".".join(_place(first["loc"])) or "the file"
     if first["type"] == "extra_forbidden":
         known = _fields_at(RunConfig, first["loc"][:-1])
         near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1, cutoff=0.5)
@@ -195,6 +200,13 @@ def _explain(error: ValidationError) -> str:
         return f"`{where}`: no such field; {hint}"
     message = first["msg"].removeprefix("Value error, ")
     return f"`{where}`: {message[:1].lower()}{message[1:]}"
+
+
+def _place(loc: tuple[int | str, ...]) -> list[str]:
+    """The path to a field as the user writes it: without the tags of unions that pydantic puts in."""
+    parts = [str(part) for part in loc]
+    tagged = {1} if parts[:1] == ["engine"] else {3} if parts[:2] == ["prompts", "families"] else set()
+    return [part for i, part in enumerate(parts) if i not in tagged or len(parts) == i]
 
 
 def _fields_at(annotation: Any, loc: tuple[int | str, ...]) -> list[str]:

@@ -39,7 +39,23 @@ def ensure_index(corpus: Corpus, default: Path, min_bytes: int, skip_bad_records
             f"{path}: built from other sources than `corpus.sources` names; leave `sources` out to use it as it is, "
             "or name another `corpus.index`"
         )
+    if corpus.sources:
+        _refuse_changed(corpus, path, skip_bad_records)
     return index
+
+
+def _refuse_changed(corpus: Corpus, path: Path, skip_bad_records: bool) -> None:
+    """Refuse an index that is older than a file of its sources: it would be searched in place of what stands there."""
+    from index.sources import ReadOptions, list_pieces
+
+    built = (path / "index.json").stat().st_mtime_ns
+    reading = ReadOptions(corpus.text_column, corpus.id_column, skip_bad_records)
+    for piece in list_pieces(corpus.sources, reading):
+        if Path(piece.path).stat().st_mtime_ns > built:
+            raise InputError(
+                f"{piece.path}: changed since the index {path} was built; build it anew, or leave "
+                "`corpus.sources` out to use it as it is"
+            )
 
 
 def _build(corpus: Corpus, path: Path, min_bytes: int, skip_bad_records: bool) -> None:

@@ -1,6 +1,6 @@
 """The counting stage: the parts of a run become windows, passages and the numbers of report.json."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -145,6 +145,7 @@ def write_passages(
     index: "Index",
     settings: "IdentifierSettings",
     in_control: NDArray[np.bool_] | None,
+    names: Mapping[str, str],
 ) -> pa.Table:
     """Write passages.parquet: counts and ids from the index, identifier types, and what the control emits too."""
     passages = found.passages
@@ -158,6 +159,9 @@ def write_passages(
         [index.document_ids(text, DOCUMENT_IDS) for text in passages.texts],
     )
     table = _replace(table, "identifier_types", _types_in(table["text"].to_pylist(), settings))
+    if names:
+        ids = [[names[name] for name in row] for row in table["request_ids"].to_pylist()]
+        table = _replace(table, "request_ids", ids)
     if in_control is not None:
         table = _replace(table, "in_control", in_control.tolist())
     sink = pa.BufferOutputStream()

@@ -1,6 +1,7 @@
 """Generations made elsewhere: JSON lines or Parquet with `id` and `text` or `token_ids`, as parts of a run."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from extraction.records import Generation
 
 PART_ROWS = 1024
 FAMILY = "elsewhere"
+FAMILY_NAME = re.compile(r"(?!all$)[A-Za-z0-9][A-Za-z0-9 ._-]{0,60}")  # `all` names the sum of families
 
 
 @dataclass
@@ -91,15 +93,23 @@ def _fault(record: Any, vocabulary: int) -> str | None:
         return "not a JSON object"
     if not isinstance(record.get("id"), str | int) or isinstance(record.get("id"), bool):
         return "`id` is missing or neither a string nor a whole number"
-    for name in ("prompt", "family"):
+    for name in ("prompt", "family", "text"):
         if not isinstance(record.get(name, ""), str | None):
             return f"`{name}` is not a string"
+    if any(_lone_surrogate(record.get(name)) for name in ("id", "prompt", "family", "text")):
+        return "a lone surrogate, which is no Unicode text"
+    if record.get("family") and not FAMILY_NAME.fullmatch(record["family"]):
+        return "`family` is not a short name of letters, digits, blanks, `.`, `_` and `-`, or it is `all`"
     tokens = record.get("token_ids")
     if tokens is None:
-        return None if isinstance(record.get("text"), str) else "neither `text` nor `token_ids` is there"
-    if not isinstance(tokens, list) or not all(isinstance(i, int) and 0 <= i < vocabulary for i in tokens):
+        return None if record.get("text") is not None else "neither `text` nor `token_ids` is there"
+    if not isinstance(tokens, list) or not all(type(i) is int and 0 <= i < vocabulary for i in tokens):
         return f"`token_ids` is not a list of token ids below {vocabulary}"
     return None
+
+
+def _lone_surrogate(value: Any) -> bool:
+    return isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:

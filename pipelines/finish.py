@@ -42,6 +42,7 @@ class Analysed:
         seed: the run's seed; 0 for generations made elsewhere.
         command: what makes it again.
         unread: by reason, input beside the corpus that could not be read.
+        names: ids that generations made elsewhere came with, by request id.
     """
 
     directory: RunDirectory
@@ -54,6 +55,7 @@ class Analysed:
     seed: int
     command: str
     unread: Mapping[str, int] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def found(self) -> Found:
         """Everything that was found, in memory."""
@@ -87,7 +89,9 @@ def finish(work: Analysed, control: ControlRun | None, text: ControlText | None)
     found = work.found()
     in_control = passages_in(found.passages, windows_in(found, control.found)) if control else None
     write_windows(work.directory, found)
-    passages = write_passages(work.directory, found, work.rules, work.index, work.identifiers, in_control)
+    passages = write_passages(
+        work.directory, found, work.rules, work.index, work.identifiers, in_control, work.names
+    )
     incomplete = _incomplete(work)
     report: dict[str, Any] = {
         "schema_version": 1,

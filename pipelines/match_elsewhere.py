@@ -9,7 +9,7 @@ from extraction.entropy import LowEntropyRule
 from extraction.errors import InputError
 from extraction.identifiers.settings import IdentifierSettings
 from extraction.model import ModelSettings, load_tokenizer, tokenizer_fingerprint
-from extraction.records import Generation
+from extraction.records import Generation, request_id
 from pipelines.analyse import Analysis, analyse
 from pipelines.assemble import SKIPPED_GENERATIONS
 from pipelines.count import Rules
@@ -19,7 +19,8 @@ from pipelines.generate import publish_generations
 from pipelines.method import searched_section
 from pipelines.parts import PartStore
 from pipelines.pool import cluster
-from pipelines.rundir import RunDirectory
+from pipelines.progress import inert
+from pipelines.rundir import RunDirectory, refuse_foreign_files
 from pipelines.work import Work, one_at_a_time
 
 if TYPE_CHECKING:
@@ -64,8 +65,9 @@ def match_generations(
     _refuse_missed_windows(index, index_path, min_tokens)
     reader = Reader(generations, load_tokenizer(rules.model), skip_bad_records)
     read = list(reader.generations())
-    if not read:
-        raise InputError(f"{generations}: holds no generation; check the file")
+    if not any(g.token_ids for g in read):
+        raise InputError(f"{generations}: holds no generated token; check the file")
+    refuse_foreign_files(out)
     os.makedirs(out, mode=0o700, exist_ok=True)
     with one_at_a_time(out):
         work = _open(out, index, rules, reader, read)
@@ -87,7 +89,8 @@ def _refuse_missed_windows(index: "Index", path: Path, min_tokens: int) -> None:
 def _open(out: Path, index: "Index", rules: Analysis, reader: Reader, read: list[Generation]) -> Work:
     import hashlib
 
-    digest = hashlib.sha256(repr([(g.request_id, g.family, g.token_ids) for g in read]).encode()).hexdigest()
+    rows = [(g.request_id, g.family, g.prompt_token_ids, g.token_ids) for g in read]
+    digest = hashlib.sha256(repr(rows).encode()).hexdigest()
     fingerprints = {
         "generations": digest,
         "tokenizer": tokenizer_fingerprint(rules.model),
@@ -115,8 +118,6 @@ def _analysed(
     for generation in read:
         tokens[generation.family] = tokens.get(generation.family, 0) + len(generation.token_ids)
     total = sum(tokens.values())
-    if not total:
-        raise InputError(f"{reader.path}: holds no generated token; check the file")
     # Half a token less than all, so that rounding never asks for one token more than there is.
     shares = {family: (count - 0.5) / total for family, count in tokens.items() if count}
     return Analysed(
@@ -135,8 +136,11 @@ def _analysed(
         lookup=lookup,
         method=_method(work, rules, reader, shares),
         seed=0,
-        command=f"extraction match {index_path.name} {reader.path.name} --tokenizer TOKENIZER --out DIR",
+        command=inert(
+            f"extraction match {index_path.name} {reader.path.name} --tokenizer TOKENIZER --out DIR"
+        ),
         unread={SKIPPED_GENERATIONS: reader.bad},
+        names={request_id(g.family, g.number): g.request_id for g in read},
     )
 
 
@@ -152,7 +156,7 @@ def _method(work: Work, rules: Analysis, reader: Reader, shares: dict[str, float
         "sampling": {},
         "engine": {"kind": "elsewhere", "tokenised_again": reader.retokenised},
         "model": {
-            "name": reader.path.name,
+            "name": inert(reader.path.name),
             "fingerprint": "none",
             "tokenizer_fingerprint": tokenizer_fingerprint(rules.model),
         },

@@ -7,6 +7,7 @@ from extraction.model import tokenizer_fingerprint
 from extraction.sampling import ResolvedSampling
 from pipelines.assemble import round_trip_share
 from pipelines.config import RunConfig
+from pipelines.progress import inert
 
 if TYPE_CHECKING:
     from index import Index
@@ -26,7 +27,7 @@ def method_section(
     """
     # Paths of this machine say nothing to a reader of the report.
     engine = config.engine.model_dump(mode="json", exclude={"passages"}, exclude_none=True)
-    name = engine.get("model_name") or Path(config.model.path or engine["kind"]).name
+    name = inert(engine.get("model_name") or Path(config.model.path or engine["kind"]).name)
     families = config.prompts.families
     return {
         "min_tokens": config.min_tokens,
@@ -55,7 +56,7 @@ def searched_section(kind: str, run: dict[str, Any], index: "Index", tokenizer: 
         "round_trip_reason": None,
         "rerun_agreement": None,
         "corpus": {
-            "name": ", ".join(Path(source).name for source in info.sources) or index.directory.name,
+            "name": inert(", ".join(Path(source).name for source in info.sources) or index.directory.name),
             "kind": kind,
             "documents": info.documents,
             "distinct_documents": info.distinct_documents,

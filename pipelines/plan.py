@@ -94,7 +94,7 @@ def next_round(config: RunConfig, longest: Mapping[str, int], done: Mapping[str,
     }
     left = config.max_requests - sum(p.requests for p in done.values())
     total = sum(wanted.values())
-    if total > left:
+    if total > max(left, 0):
         wanted = {family: n * max(left, 0) // total for family, n in wanted.items()}
     return {family: n for family, n in wanted.items() if n > 0}
 

@@ -4,6 +4,7 @@ The driver hands out names and hears back small facts; texts never pass through 
 """
 
 import os
+import socket
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -48,6 +49,7 @@ def cluster(address: str | None) -> Iterator[None]:
     Args:
         address: a cluster's address; None starts Ray here, for as long as the block runs.
     """
+    refuse_deaf(address)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     import ray
@@ -61,6 +63,23 @@ def cluster(address: str | None) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def refuse_deaf(address: str | None) -> None:
+    """Say at once that nobody listens; Ray itself would try for many minutes.
+
+    Raises:
+        InputError: nothing answers at that host and port.
+    """
+    host, colon, port = (address or "").rpartition(":")
+    if not colon or not port.isdigit() or "/" in host:
+        return  # `auto` and `ray://...` find their own way
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except (OSError, OverflowError):
+        raise InputError(
+            f"--ray-address {address}: nothing answers there; start the cluster or mend it"
+        ) from None
 
 
 class _Worker:
@@ -158,8 +177,7 @@ class Pool:
 
     def _part_failed(self, name: str, cause: BaseException) -> None:
         self._failures[name] += 1
-        # The type alone: the message of a foreign exception can carry generated text.
-        say(f"{name}: a worker failed ({type(cause).__name__}), attempt {self._failures[name]} of {ATTEMPTS}")
+        say(f"{name}: a worker failed ({_kind(cause)}), attempt {self._failures[name]} of {ATTEMPTS}")
         if self._failures[name] < ATTEMPTS:
             self._todo.append(name)
         else:
@@ -167,9 +185,16 @@ class Pool:
 
     def _start_failed(self, cause: BaseException) -> None:
         self._failed_starts += 1
-        say(f"a worker failed to start ({type(cause).__name__}), attempt {self._failed_starts} of {ATTEMPTS}")
+        say(f"a worker failed to start ({_kind(cause)}), attempt {self._failed_starts} of {ATTEMPTS}")
         if self._failed_starts >= ATTEMPTS:
             raise InputError(
-                f"workers: none could start ({type(cause).__name__}); check the engine's settings, "
+                f"workers: none could start ({_kind(cause)}); check the engine's settings, "
                 "memory and accelerators, or see Ray's worker logs"
             ) from cause
+
+
+def _kind(cause: BaseException) -> str:
+    """What failed. The system's own words are safe; the message of another exception can carry generated text."""
+    if isinstance(cause, OSError) and cause.strerror:
+        return f"{type(cause).__name__}: {cause.strerror}"
+    return type(cause).__name__

@@ -9,9 +9,14 @@ from dataclasses import dataclass, field
 LINE_SECONDS = 60.0
 
 
+def inert(text: str) -> str:
+    """Show control characters instead of sending them: a file's name must not steer a terminal or a page."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def say(message: str) -> None:
     """Print one line of news for the person who waits."""
-    print(message, file=sys.stderr, flush=True)
+    print(inert(message), file=sys.stderr, flush=True)
 
 
 @dataclass

@@ -1,5 +1,6 @@
 """The whole test, from a configuration to a report: a plain list of stages over one run directory."""
 
+import hashlib
 import json
 import os
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from extraction.engines.settings import DeterministicSettings, EndpointSettings
+from extraction.engines.settings import DeterministicSettings, EndpointSettings, EngineSettings
 from extraction.model import (
     ModelSettings,
     load_tokenizer,
@@ -25,9 +26,9 @@ from pipelines.finish import Analysed, ControlRun, ControlText, finish
 from pipelines.generate import GenerationJob, generate
 from pipelines.method import method_section
 from pipelines.plan import Part, check_reachable
-from pipelines.pool import cluster
-from pipelines.progress import say
-from pipelines.rundir import RunDirectory
+from pipelines.pool import cluster, refuse_deaf
+from pipelines.progress import inert, say
+from pipelines.rundir import RunDirectory, refuse_foreign_files
 from pipelines.work import Work, one_at_a_time
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ def run_pipeline(config: RunConfig, out: Path, ray_address: str | None, skip_bad
         InputError: something the user can mend; nothing half-written counts.
         SourceError: the same, of the corpus.
     """
+    refuse_deaf(ray_address)
     generator = prepare(config)
+    refuse_foreign_files(out)
     os.makedirs(out, mode=0o700, exist_ok=True)
     with one_at_a_time(out):
         index = ensure_index(config.corpus, out / "index", config.shortest_match, skip_bad_records)
@@ -95,7 +98,7 @@ def measure(config: RunConfig, work: Work, generator: Generator, text: ControlTe
         lookup=lookup,
         method=method_section(config, work.run, generator.sampling, work.index, generator.tokenizer),
         seed=config.seed,
-        command=f"extraction run {config.name}.yaml --out {work.directory.path.name}",
+        command=inert(f"extraction run {config.name}.yaml --out {work.directory.path.name}"),
     )
 
 
@@ -105,6 +108,7 @@ def prepare(config: RunConfig) -> Generator:
     needs_model = not isinstance(config.engine, DeterministicSettings | EndpointSettings)
     path = model_path(config.model) if needs_model or config.model.path else None
     sampling = resolve_sampling(config.sampling, path, tokenizer.eos_token_id)
+    engine_fingerprint(config.engine)
     prompts = load_prompts(config.prompts, tokenizer, config.seed, sampling.max_tokens)
     check_reachable(config, prompts.longest())
     return Generator(tokenizer, sampling, prompts, prompts.longest())
@@ -121,25 +125,37 @@ def fingerprints(
     config: RunConfig, generator: Generator, index: "Index", text: ControlText | None
 ) -> dict[str, Any]:
     """What would change a result, by name; budgets, workers and output places are not part of it."""
-    engine = config.engine.model_dump(
-        include={"kind", "quantization", "base_url", "model_name", "passage_share"}
-    )
     control = config.control.model
     return {
         "model": _fingerprint(config.model),
         "tokenizer": tokenizer_fingerprint(config.model),
         "dtype": config.model.dtype,
-        "engine": engine,
+        "engine": engine_fingerprint(config.engine),
         "corpus": index.info.fingerprint,
         "corpus_kind": config.corpus.kind,
-        "prompts": generator.prompts.fingerprint,
-        "sampling": {name: item["value"] for name, item in generator.sampling.as_dict().items()},
+        "corpus_columns": [config.corpus.text_column, config.corpus.id_column],
         "seed": config.seed,
+        "sampling": {name: item["value"] for name, item in generator.sampling.as_dict().items()},
+        "prompts": generator.prompts.fingerprint,
         "control_model": _fingerprint(control) if control else None,
         "control_text": text.index.info.fingerprint if text else None,
         "cluster_threshold": config.cluster_threshold,
         **analysis_of(config).fingerprints(),
     }
+
+
+def engine_fingerprint(engine: EngineSettings) -> dict[str, Any]:
+    """What of an engine would change a result.
+
+    Raises:
+        InputError: the passages of the deterministic engine cannot be read.
+    """
+    told = engine.model_dump(include={"kind", "quantization", "base_url", "model_name", "passage_share"})
+    if isinstance(engine, DeterministicSettings) and engine.passages:
+        from extraction.engines.deterministic_engine import read_passages
+
+        told["passages"] = hashlib.sha256("\n\n".join(read_passages(engine.passages)).encode()).hexdigest()
+    return told
 
 
 def _fingerprint(model: ModelSettings) -> str | None:
@@ -199,4 +215,4 @@ def _control_text(config: RunConfig, out: Path) -> ControlText | None:
         id_column=config.corpus.id_column,
     )
     index = ensure_index(corpus, out / "control_text", config.shortest_match, skip_bad_records=False)
-    return ControlText(", ".join(Path(source).name for source in config.control.text), index)
+    return ControlText(inert(", ".join(Path(source).name for source in config.control.text)), index)

@@ -48,7 +48,7 @@ class RunDirectory:
         """
         file = self.path / "run.json"
         try:
-            run: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+            run = json.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise InputError(
                 f"{self.path}: no run.json; name a run directory made by `extraction run`"
@@ -57,6 +57,10 @@ class RunDirectory:
             raise InputError(
                 f"{file}: not JSON; restore the file or start again in another directory"
             ) from None
+        if not isinstance(run, dict) or not isinstance(run.get("fingerprints"), dict):
+            raise InputError(
+                f"{file}: not the run.json of a run; restore it or start again in another directory"
+            )
         return run
 
     def open(self, config: dict[str, Any], fingerprints: dict[str, Any]) -> dict[str, Any]:
@@ -73,11 +77,12 @@ class RunDirectory:
             InputError: another configuration made this directory; the message names the difference.
         """
         os.makedirs(self.path, mode=0o700, exist_ok=True)
+        os.chmod(self.path, 0o700)
         if (self.path / "run.json").exists():
             run = self.read()
             _refuse_difference(self.path, run["fingerprints"], fingerprints)
         else:
-            _refuse_foreign_files(self.path)
+            refuse_foreign_files(self.path)
             run = {"run": f"{self.path.resolve().name}-{os.urandom(4).hex()}", "created": now()}
         run |= {"config": config, "fingerprints": fingerprints, "versions": versions(), "status": "running"}
         self.write(run)
@@ -104,11 +109,16 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _refuse_difference(path: Path, before: dict[str, Any], after: dict[str, Any]) -> None:
-    for name in sorted(before.keys() | after.keys()):
-        if before.get(name) != after.get(name):
+def _refuse_difference(path: Path, before: dict[str, Any], after: dict[str, Any], section: str = "") -> None:
+    if not section and before.keys() != after.keys():
+        raise InputError(f"{path}: made by another command or version; name another directory with --out")
+    for name in [*after, *(before.keys() - after.keys())]:
+        old, new = before.get(name), after.get(name)
+        if old != new and isinstance(old, dict) and isinstance(new, dict):
+            _refuse_difference(path, old, new, f"{section}{name}.")
+        if old != new:
             raise InputError(
-                f"{path}: made with another `{name}` ({_short(before.get(name))}, now {_short(after.get(name))}); "
+                f"{path}: made with another `{section}{name}` ({_short(old)}, now {_short(new)}); "
                 "restore it or name another directory with --out"
             )
 
@@ -118,7 +128,12 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _refuse_foreign_files(path: Path) -> None:
+def refuse_foreign_files(path: Path) -> None:
+    """Refuse a folder that holds something else than a run, before anything is written into it.
+
+    Raises:
+        InputError: it has no run.json but other files.
+    """
     ours = {".lock", "index", "control_text"}  # made before run.json is
-    if any(file.name not in ours for file in path.iterdir()):
+    if not (path / "run.json").exists() and path.exists() and {f.name for f in path.iterdir()} - ours:
         raise InputError(f"{path}: not empty and no run directory; name a new directory with --out")

@@ -67,4 +67,9 @@ def one_at_a_time(out: Path) -> Iterator[None]:
             raise InputError(
                 f"{out}: another process works here; wait for it or name another --out"
             ) from None
-        yield
+        try:
+            yield
+        finally:
+            if os.listdir(out) == [".lock"]:  # nothing came of it: leave nothing behind
+                os.unlink(out / ".lock")
+                out.rmdir()

@@ -34,7 +34,7 @@ class DeterministicEngine:
         tokenizer = load_tokenizer(model)
         self._settings, self._sampling = settings, sampling
         self._filler = _filler(tokenizer)
-        texts = [] if settings.passages is None else _passages(settings.passages)
+        texts = [] if settings.passages is None else read_passages(settings.passages)
         encoded = tokenizer.backend_tokenizer.encode_batch(texts, add_special_tokens=False)
         self._passages: list[list[int]] = [e.ids for e in encoded]
 
@@ -81,7 +81,12 @@ def _filler(tokenizer: object) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.array([i for i, data in enumerate(table) if data], np.int64)
 
 
-def _passages(path: Path) -> list[str]:
+def read_passages(path: Path) -> list[str]:
+    """Read the passages that are emitted, parted by blank lines.
+
+    Raises:
+        InputError: the file is missing, is no UTF-8 text, or holds nothing.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

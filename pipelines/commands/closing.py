@@ -6,6 +6,8 @@ from typing import Any
 
 import typer
 
+from pipelines.progress import inert
+
 WRITTEN = ("report.html", "report.json", "model_card.md", "passages.parquet")
 
 
@@ -23,7 +25,7 @@ def close(report: Path, skip_bad_records: bool) -> None:
     for line in in_words(content):
         typer.echo(line)
     for name in WRITTEN:
-        typer.echo(report.parent / name)
+        typer.echo(inert(str(report.parent / name)))
     if content["status"] == "incomplete" and not (skip_bad_records and _only_skipped(content)):
         raise typer.Exit(2)
 

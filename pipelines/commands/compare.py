@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from pipelines.progress import inert
+
 
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Run directories; each is compared with the first.")],
@@ -24,4 +26,4 @@ def compare(
     from pipelines.compare import compare_runs
 
     for path in compare_runs(runs, out, allow_differences):
-        typer.echo(path)
+        typer.echo(inert(str(path)))

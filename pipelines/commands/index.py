@@ -38,7 +38,9 @@ IDS_SHOWN = 10
 def build(
     sources: Sources,
     out: Annotated[Path, typer.Option("--out", help="The index folder to make.")],
-    min_bytes: Annotated[int, typer.Option(min=16, help="The shortest match that will be found.")] = 50,
+    min_bytes: Annotated[
+        int, typer.Option(min=16, max=10_000, help="The shortest match that will be found.")
+    ] = 50,
     text_column: TextColumn = "text",
     id_column: IdColumn = "id",
     skip_bad_records: SkipBad = False,
@@ -110,7 +112,7 @@ def _bytes_of(size: str | None) -> int | None:
     unit = size.strip()[len(number) :].strip().upper()
     try:
         return int(float(number) * UNITS[unit])
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, OverflowError) as error:
         raise SourceError("--memory: not a size; write it like 4GiB or 500MB") from error
 
 
@@ -188,7 +190,7 @@ def _records(file: Path) -> list[tuple[Any, bytes]]:
 def _record(line: bytes, number: int, file: Path) -> tuple[Any, bytes]:
     try:
         record = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SourceError(f"{file}: line {number} is not JSON; mend or remove it") from error
     if not isinstance(record, dict) or not isinstance(record.get("text"), str):
         raise SourceError(f"{file}: line {number} has no string in field text; mend or remove it")

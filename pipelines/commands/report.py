@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from pipelines.progress import inert
+
 
 def report(run: Annotated[Path, typer.Argument(help="A run directory that holds report.json.")]) -> None:
     """Write report.html and model_card.md again from report.json.
@@ -14,4 +16,4 @@ def report(run: Annotated[Path, typer.Argument(help="A run directory that holds 
     from pipelines.report import read_report, render_report
 
     for path in render_report(read_report(run), run):
-        typer.echo(path)
+        typer.echo(inert(str(path)))

@@ -15,7 +15,7 @@ from pipelines.config import RunConfig, load_config
 from pipelines.demo import corpus
 from pipelines.match import MatchStores
 from pipelines.parts import write_json
-from pipelines.progress import say
+from pipelines.progress import inert, say
 from pipelines.report.words import noun
 from pipelines.rundir import RunDirectory
 from pipelines.training import step_progress
@@ -46,7 +46,7 @@ def run_demo(out: Path, seed: int) -> None:
     for line in closing_lines(json.loads(report.read_text(encoding="utf-8")), truth, out / "run"):
         typer.echo(line)
     for path in [report.with_name("report.html"), report, *pages]:
-        typer.echo(path)
+        typer.echo(inert(str(path)))
 
 
 def demo_config(out: Path, seed: int) -> RunConfig:

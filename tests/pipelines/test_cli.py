@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -203,3 +204,111 @@ def test_bad_generations_are_named_by_file_and_line(command, folder, tmp_path, l
     assert_one_line(result, "g.jsonl:2", message)
     assert not (tmp_path / "m").exists()
     shutil.rmtree(index)
+
+
+@pytest.mark.usefixtures("ray_cluster")
+def test_generations_keep_the_ids_they_came_with_and_other_prompts_are_refused(command, folder, tmp_path):
+    letter = json.loads((folder / "corpus.jsonl").read_text().splitlines()[-1])["text"]
+    index = folder / "corpus.index"
+    command("index", "build", folder / "corpus.jsonl", "--out", index)
+    given = tmp_path / "given.jsonl"
+    arguments = ("match", index, given, "--tokenizer", "bytes", "--out", tmp_path / "m")
+    given.write_text(json.dumps({"id": "mine-7", "text": letter[:120], "prompt": letter[:120]}) + "\n")
+    assert command(*arguments)[0] == 0
+    given.write_text(json.dumps({"id": "mine-7", "text": letter[:120]}) + "\n")
+    assert_one_line(command(*arguments), "another `generations`")
+    assert command(*arguments[:-1], tmp_path / "other")[0] == 0
+    (row,) = pq.read_table(tmp_path / "other" / "passages.parquet").to_pylist()
+    assert row["request_ids"] == ["mine-7"]
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ('{"id": "a", "text": "\\ud800"}', "lone surrogate"),
+        ('{"id": "a", "text": "x", "family": "all"}', "`family`"),
+        ('{"id": "a", "text": "x", "family": "a\\u0000b"}', "`family`"),
+        ('{"id": "a", "token_ids": [true, 5]}', "`token_ids`"),
+    ],
+)
+def test_odd_generations_are_refused_before_anything_is_done(command, folder, tmp_path, record, message):
+    index = folder / "corpus.index"
+    command("index", "build", folder / "corpus.jsonl", "--out", index)
+    (tmp_path / "g.jsonl").write_text(record + "\n")
+    result = command("match", index, tmp_path / "g.jsonl", "--tokenizer", "bytes", "--out", tmp_path / "m")
+    assert_one_line(result, "g.jsonl:1", message)
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_corpus_that_changed_since_it_was_indexed(command, folder):
+    config = write_config(
+        folder, corpus={"sources": [str(folder / "corpus.jsonl")], "index": str(folder / "ix")}
+    )
+    command("index", "build", folder / "corpus.jsonl", "--out", folder / "ix")
+    time.sleep(0.01)
+    (folder / "corpus.jsonl").write_text(json.dumps({"id": "new", "text": "another text"}) + "\n")
+    assert_one_line(
+        command("run", config, "--out", folder / "out"), "corpus.jsonl", "changed since the index"
+    )
+    assert not (folder / "out").exists()
+
+
+def test_a_foreign_folder_is_left_as_it_is(command, folder):
+    (folder / "mine").mkdir()
+    (folder / "mine" / "letter.txt").write_text("mine")
+    assert_one_line(command("run", write_config(folder), "--out", folder / "mine"), "not empty")
+    assert os.listdir(folder / "mine") == ["letter.txt"]
+
+
+def test_a_missing_corpus_leaves_no_run_directory(command, folder):
+    config = write_config(folder, corpus={"sources": [str(folder / "gone.jsonl")]})
+    assert_one_line(command("run", config, "--out", folder / "out"), "gone.jsonl")
+    assert not (folder / "out").exists()
+
+
+def test_a_cluster_that_does_not_answer(command, folder):
+    result = command("run", write_config(folder), "--out", folder / "out", "--ray-address", "127.0.0.1:1")
+    assert_one_line(result, "--ray-address 127.0.0.1:1", "nothing answers")
+
+
+def test_control_characters_in_names_are_shown_and_not_sent(command, folder):
+    result = command("run", folder / "no\x1b[31mfile\x07.yaml")
+    assert_one_line(result, r"no\x1b[31mfile\x07.yaml: no such file")
+    assert "\x1b" not in result[2]
+
+
+@pytest.mark.parametrize("content", ["a: " + "[" * 5000, "a: 2024-99-99"])
+def test_a_config_that_breaks_the_reader(command, folder, content):
+    (folder / "c.yaml").write_text(content)
+    assert_one_line(command("run", folder / "c.yaml"), "c.yaml: not YAML")
+
+
+def test_a_run_json_that_is_none(command, folder):
+    (folder / "out").mkdir()
+    (folder / "out" / "run.json").write_text("[]")
+    assert_one_line(command("run", write_config(folder), "--out", folder / "out"), "run.json")
+
+
+def test_a_corpus_folder_that_cannot_all_be_read_is_refused(command, folder):
+    texts = folder / "texts"
+    (texts / "a").mkdir(parents=True)
+    (texts / "a" / "1.txt").write_text("one document")
+    (texts / "nowhere").symlink_to(folder / "absent")
+    assert_one_line(command("index", "build", texts, "--out", folder / "ix"), "nowhere", "leads nowhere")
+    (texts / "nowhere").unlink()
+    os.mkfifo(texts / "pipe")
+    assert_one_line(command("index", "build", texts, "--out", folder / "ix"), "pipe", "neither a file")
+    (texts / "pipe").unlink()
+    (texts / "behind").symlink_to(folder / "elsewhere")
+    (folder / "elsewhere").mkdir()
+    (folder / "elsewhere" / "2.txt").write_text("another document")
+    (folder / "elsewhere" / "round").symlink_to(texts)
+    assert command("index", "build", texts, "--out", folder / "ix")[0] == 0
+    assert json.loads(command("index", "info", folder / "ix")[1])["documents"] == 2
+
+
+def test_lines_that_break_the_json_reader_are_named(command, folder):
+    (folder / "deep.jsonl").write_text("[" * 200_000 + "\n")
+    assert_one_line(
+        command("index", "build", folder / "deep.jsonl", "--out", folder / "ix"), "deep.jsonl", "line 1"
+    )

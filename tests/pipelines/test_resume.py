@@ -131,3 +131,18 @@ def test_a_second_process_in_one_run_directory_is_refused(undisturbed, tmp_path)
     first.communicate()
     assert second.returncode == 2
     assert output.strip().endswith("another process works here; wait for it or name another --out")
+
+
+def test_killed_while_the_index_is_built_the_same_command_goes_on(undisturbed, tmp_path):
+    config, expected = undisturbed
+    raw = yaml.safe_load(config.read_text())
+    del raw["corpus"]["index"]
+    own, out = tmp_path / "small.yaml", tmp_path / "small"
+    own.write_text(yaml.safe_dump(raw))
+    kill_at(own, out, "index/key")
+    assert not (out / "index" / "index.json").exists()
+    last = start(own, out)
+    output, _ = last.communicate(timeout=240)
+    assert last.returncode == 0, output
+    report, _, _ = results(out)
+    assert report["budgets"] == expected[0]["budgets"]
