@@ -80,7 +80,7 @@ class RunDirectory:
         os.chmod(self.path, 0o700)
         if (self.path / "run.json").exists():
             run = self.read()
-            _refuse_difference(self.path, run["fingerprints"], fingerprints)
+            _refuse_difference(self.path, run.get("fingerprints") or {}, fingerprints)
         else:
             refuse_foreign_files(self.path)
             run = {"run": f"{self.path.resolve().name}-{os.urandom(4).hex()}", "created": now()}
