@@ -57,7 +57,7 @@ class RunDirectory:
             raise InputError(
                 f"{file}: not JSON; restore the file or start again in another directory"
             ) from None
-        if not isinstance(run, dict) or not isinstance(run.get("fingerprints"), dict):
+        if not isinstance(run, dict):
             raise InputError(
                 f"{file}: not the run.json of a run; restore it or start again in another directory"
             )
