@@ -28,6 +28,7 @@ def folder_lock(directory: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            if os.listdir(directory) == [".lock"]:  # nothing came of it: leave nothing behind
+            # Where nothing came of it, nothing is left behind.
+            if directory.exists() and os.listdir(directory) == [".lock"]:
                 os.unlink(directory / ".lock")
                 directory.rmdir()
