@@ -137,7 +137,7 @@ def test_a_larger_budget_extends_a_run_and_smaller_budgets_keep_their_counts(inp
     [
         ({"seed": 8}, "seed"),
         ({"min_tokens": 60}, "min_tokens"),
-        ({"sampling": {"max_tokens": 200}}, "prompts"),
+        ({"sampling": {"max_tokens": 200}}, "sampling.max_tokens"),
     ],
 )
 def test_a_directory_made_with_another_config_is_refused_by_name(inputs, small, change, name):
