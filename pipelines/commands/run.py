@@ -47,7 +47,7 @@ def demo(
     """Show on known truth that the instrument works: train a small model on made-up letters, and test it.
 
     Makes a fictional bank's transcripts, trains a base model and a target that memorises them, runs the whole test
-    on both, and compares. Takes about 5 minutes and 2 GiB on 2 cores; needs no network and no accelerator.
+    on both, and compares. Takes 3 to 5 minutes and 2 GiB on 2 cores; needs no network and no accelerator.
 
     Example: extraction demo --out runs/demo
     """
