@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from dataclasses import dataclass
+from glob import glob
 
 import pytest
 
@@ -21,21 +22,24 @@ class ScriptedJob:
     die_on: tuple[str, ...] = ()
     die_times: int = 1
     raise_on_start: str = ""
+    wait_for_workers: int = 0
 
     def start(self):
         if self.raise_on_start == "input":
             raise InputError("model: no such folder; check `model.path`")
         if self.raise_on_start:
             raise RuntimeError("a secret text")
+        open(f"{self.folder}/worker-{os.getpid()}", "w").close()
         return self.process
 
     def process(self, name):
+        while len(glob(f"{self.folder}/worker-*")) < self.wait_for_workers:
+            time.sleep(0.01)
         with open(f"{self.folder}/{name}", "a") as handle:
             handle.write("x")
         attempts = os.path.getsize(f"{self.folder}/{name}")
         if name in self.die_on and attempts <= self.die_times:
             os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(0.01)
         return {"pid": os.getpid()}
 
 
@@ -52,7 +56,7 @@ NAMES = [f"part-{i:05d}" for i in range(12)]
 
 
 def test_every_part_is_done_once_by_several_workers(tmp_path):
-    done, failed = run_pool(ScriptedJob(str(tmp_path)), NAMES)
+    done, failed = run_pool(ScriptedJob(str(tmp_path), wait_for_workers=2), NAMES)
     assert sorted(done) == NAMES
     assert all(len(f) == 1 for f in done.values())
     assert failed == []
