@@ -59,11 +59,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.running += 1
             self.server.most_running = max(self.server.most_running, self.server.running)
         time.sleep(self.server.delay)
-        try:
-            self._answer(body, fault)
-        finally:
-            with self.server.lock:
-                self.server.running -= 1
+        with (
+            self.server.lock
+        ):  # before the answer goes out: after it, the client may send the next request at once
+            self.server.running -= 1
+        self._answer(body, fault)
 
     def _answer(self, body: dict[str, Any], fault: int | str | None) -> None:
         if fault == "drop":
