@@ -136,7 +136,10 @@ def test_a_second_process_in_one_run_directory_is_refused(undisturbed, tmp_path)
 def test_killed_while_the_index_is_built_the_same_command_goes_on(undisturbed, tmp_path):
     config, expected = undisturbed
     raw = yaml.safe_load(config.read_text())
-    del raw["corpus"]["index"]
+    with open(tmp_path / "long.jsonl", "w") as handle:  # what takes seconds to index, and matches nothing
+        for number in range(3000):
+            handle.write(json.dumps({"id": f"long-{number}", "text": os.urandom(5000).hex()}) + "\n")
+    raw["corpus"] = {"sources": [*raw["corpus"]["sources"], str(tmp_path / "long.jsonl")]}
     own, out = tmp_path / "small.yaml", tmp_path / "small"
     own.write_text(yaml.safe_dump(raw))
     kill_at(own, out, "index/key")
