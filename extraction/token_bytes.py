@@ -49,7 +49,6 @@ class TokenBytes:
             pads_text: the tokenizer puts a blank in front of every text that it encodes.
         """
         self._table = list(table)
-        self._lengths = np.array([len(data) for data in table], np.int64)
         self.pads_text = pads_text
 
     @classmethod
@@ -120,11 +119,6 @@ class TokenBytes:
         encodings = tokenizer.backend_tokenizer.encode_batch(kept, add_special_tokens=False)
         same = [self._text_bytes(e.ids) == text.encode() for e, text in zip(encodings, kept, strict=True)]
         return sum(same) / len(same)
-
-    def lengths_of(self, ids: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-        """Give the number of bytes of each token of the vocabulary, by id."""
-        lengths: NDArray[np.int64] = self._lengths[ids]
-        return lengths
 
     def _text_bytes(self, ids: Sequence[int]) -> bytes:
         data = b"".join(self.bytes_of(ids))

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -183,8 +182,3 @@ def _replace(table: pa.Table, column: str, values: Sequence[Any]) -> pa.Table:
     place = table.schema.get_field_index(column)
     kind = table.schema.field(column)
     return table.set_column(place, kind, pa.array(values, kind.type))
-
-
-def report_path(directory: RunDirectory) -> Path:
-    """Where a run's report stands."""
-    return directory.path / "report.json"

@@ -1,6 +1,5 @@
 """Generations made elsewhere: JSON lines or Parquet with `id` and `text` or `token_ids`, as parts of a run."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from typing import Any
 
 from extraction.errors import InputError
 from extraction.records import Generation
+from pipelines.lines import id_fault, parse_line
 
 PART_ROWS = 1024
 FAMILY = "elsewhere"
@@ -58,7 +58,7 @@ class Reader:
             with self.path.open("rb") as handle:
                 for number, line in enumerate(handle, 1):
                     if line.strip():
-                        yield number, _parsed(line)
+                        yield number, parse_line(line)
         except OSError as error:
             raise InputError(
                 f"{self.path}: cannot be read ({error.strerror}); name a file of generations"
@@ -80,19 +80,10 @@ class Reader:
         return ids
 
 
-def _parsed(line: bytes) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return "not JSON in UTF-8"
-
-
-def _fault(record: Any, vocabulary: int) -> str | None:
+def _fault(record: dict[str, Any], vocabulary: int) -> str | None:
     """Say what is wrong with a record, without quoting it."""
-    if not isinstance(record, dict):
-        return "not a JSON object"
-    if not isinstance(record.get("id"), str | int) or isinstance(record.get("id"), bool):
-        return "`id` is missing or neither a string nor a whole number"
+    if fault := id_fault(record):
+        return fault
     for name in ("prompt", "family", "text"):
         if not isinstance(record.get(name, ""), str | None):
             return f"`{name}` is not a string"

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from extraction.errors import InputError
+from pipelines.lines import id_fault, parse_line
 
 if TYPE_CHECKING:
     from extraction.identifiers.lookup import LookupCounts
@@ -82,14 +83,11 @@ class _Lines:
 
 def _fault(line: bytes) -> str | None:
     """Say what is wrong with a line, without quoting it."""
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return "not JSON in UTF-8"
-    if not isinstance(record, dict):
-        return "not a JSON object"
-    if not isinstance(record.get("id"), str | int) or isinstance(record.get("id"), bool):
-        return "`id` is missing or neither a string nor a whole number"
+    record = parse_line(line)
+    if isinstance(record, str):
+        return record
+    if fault := id_fault(record):
+        return fault
     if not isinstance(record.get("text"), str):
         return "`text` is missing or not a string"
     return None
