@@ -1,7 +1,8 @@
 """Compares what follows two seeds, be it megabytes, through the chain of the seeds after them.
 
-Each link is a hash of the text between two seeds. Equal hashes of links are taken for equal text here, and only here:
-`order.py` and `nodes.py` prove the order that comes out by bytes.
+Where the seeds after them belong to one group that is sorted already, their order is known. Elsewhere each link is a
+hash of the text between two seeds. Equal hashes of links are taken for equal text here, and only here: `order.py` and
+`nodes.py` prove the order that comes out by bytes.
 """
 
 from typing import Any, NamedTuple
@@ -18,10 +19,21 @@ LEVELS = 40
 
 
 class Chain(NamedTuple):
-    """Running hashes of all links, uint64[n + 1], and the powers of the multiplier, uint64[LEVELS], that cut them."""
+    """What is known of the seeds that follow each seed.
+
+    Attributes:
+        sums: uint64[n + 1], running hashes of all links.
+        powers: uint64[LEVELS], of the multiplier, to cut them.
+        opens: bool[n + 1], whether a document's first seed stands there.
+        places: uint32[n, 2], the group and the row of each seed.
+        settled: bool[g], whether a group's rows are in their final order.
+    """
 
     sums: Array
     powers: Array
+    opens: Array
+    places: Array
+    settled: Array
 
 
 @plain_kernel
@@ -88,45 +100,68 @@ def _shared_links(sums: Array, powers: Array, a: Any, b: Any) -> Any:
 
 
 @plain_kernel
-def before(text: Array, positions: Array, sums: Array, powers: Array, a: Any, b: Any, start: Any) -> Any:
-    """Say whether the member `a` of a group comes before the member `b`."""
+def _lead_alike(positions: Array, chain: Chain, a: Any, b: Any) -> Any:
+    """Say whether the same text leads from two seeds to seeds of one group."""
+    if chain.opens[a + 1] or chain.opens[b + 1] or chain.places[a + 1, 0] != chain.places[b + 1, 0]:
+        return False
+    # A group's left context reaches back to the seed before, so equal distance means equal text between.
+    return positions[a + 1] - positions[a] == positions[b + 1] - positions[b]
+
+
+@plain_kernel
+def _before(text: Array, positions: Array, chain: Chain, a: Any, b: Any, start: Any) -> Any:
+    """Say whether the seed `a` comes before the equal seed `b`."""
+    if _lead_alike(positions, chain, a, b) and chain.settled[chain.places[a + 1, 0]]:
+        return chain.places[a + 1, 1] < chain.places[b + 1, 1]
     order = compare_right(text, positions[a] + start, positions[b] + start, NEAR)
     if order == 2:
-        shared = _shared_links(sums, powers, a, b)
+        shared = _shared_links(chain.sums, chain.powers, a, b)
         order = compare_right(text, positions[a + shared], positions[b + shared], text.size)
     return order < 0 or (order == 0 and a < b)
 
 
-@kernel
+@plain_kernel
+def out_of_order(text: Array, positions: Array, chain: Chain, a: Any, b: Any, start: Any) -> Any:
+    """Say whether two equal seeds stand in the wrong order, `a` first, once all groups are settled.
+
+    No hash is asked: what they lead to is in order by the same proof, or they differ before it.
+    """
+    if _lead_alike(positions, chain, a, b):
+        return chain.places[a + 1, 1] > chain.places[b + 1, 1]
+    return compare_right(text, positions[a] + start, positions[b] + start, text.size) > 0
+
+
+@plain_kernel
 def sort_members(
-    text: Array,
-    positions: Array,
-    sums: Array,
-    powers: Array,
-    rows: Array,
-    spare: Array,
-    low: Any,
-    high: Any,
-    start: Any,
+    text: Array, positions: Array, chain: Chain, rows: Array, spare: Array, low: Any, high: Any, start: Any
 ) -> None:
-    """Sort the members of one group by the text that follows: insertion in small pieces, then merging."""
+    """Sort rows of equal seeds by the text that follows: insertion in small pieces, then merging."""
     for piece in range(low, high, SMALL):
         for r in range(piece + 1, min(piece + SMALL, high)):
             row = rows[r]
             s = r
-            while s > piece and before(text, positions, sums, powers, row, rows[s - 1], start):
+            while s > piece and _before(text, positions, chain, row, rows[s - 1], start):
                 rows[s] = rows[s - 1]
                 s -= 1
             rows[s] = row
+    if high - low > SMALL:
+        _merge_pieces(text, positions, chain, rows, spare, low, high, start)
+
+
+@kernel
+def _merge_pieces(
+    text: Array, positions: Array, chain: Chain, rows: Array, spare: Array, low: Any, high: Any, start: Any
+) -> None:
     width = SMALL
     while width < high - low:
         for piece in range(low, high - width, 2 * width):
             middle = piece + width
             end = min(middle + width, high)
-            spare[: middle - piece] = rows[piece:middle]
+            for r in range(piece, middle):
+                spare[r - piece] = rows[r]
             i, j, r = 0, middle, piece
             while i < middle - piece:
-                if j < end and before(text, positions, sums, powers, rows[j], spare[i], start):
+                if j < end and _before(text, positions, chain, rows[j], spare[i], start):
                     rows[r] = rows[j]
                     j += 1
                 else:

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from index.chains import Chain, compare_right, sort_members
+from index.chains import Chain, out_of_order, sort_members
 from index.jit import Array, kernel, plain_kernel, same_words
 from index.layout import DOCUMENT_MARK, Layout
 
 CROWD = 8
+# How `order.py` marks the first row of a group whose hash begins like that of the row before it.
+SAME_HASH = 1
 
 
 @plain_kernel
@@ -27,13 +29,17 @@ def _shared_left(text: Array, i: Any, j: Any, limit: Any) -> Any:
 
 
 @plain_kernel
-def _roots(text: Array, positions: Array, rows: Array, bounds: Array, words: Any, out: Array) -> Any:
+def _roots(
+    text: Array, positions: Array, rows: Array, first: Array, bounds: Array, words: Any, out: Array
+) -> Any:
     """Write first and last group of each crowded seed; return how many there are."""
     n = low = 0
     while low < bounds.size - 1:
         high = low + 1
-        at = positions[rows[bounds[low]]]
-        while high < bounds.size - 1 and same_words(text, at, text, positions[rows[bounds[high]]], words):
+        while high < bounds.size - 1 and first[bounds[high]] == SAME_HASH:
+            at = positions[rows[bounds[low]]]
+            if not same_words(text, at, text, positions[rows[bounds[high]]], words):
+                break
             high += 1
         if high - low > CROWD:
             if n < out.shape[0]:
@@ -76,7 +82,7 @@ def _descend(
 
 @kernel
 def _fill(
-    text: Array, positions: Array, chain: Chain, rows: Array, bounds: Array, groups: Array, nodes: Array, start: Any,
+    text: Array, positions: Array, chain: Chain, rows: Array, bounds: Array, nodes: Array, start: Any,
     node_bounds: Array, out: Array,
 ) -> Any:  # fmt: skip
     """Sort the rows of each root, and pass them down; return how many neighbours are in the wrong order."""
@@ -96,14 +102,14 @@ def _fill(
             out[first:last] = rows[bounds[low] : bounds[high]]
             if spare.size < last - first:
                 spare = np.empty(last - first, dtype=np.uint32)
-            sort_members(text, positions, chain.sums, chain.powers, out, spare, first, last, start)
+            sort_members(text, positions, chain, out, spare, first, last, start)
             for r in range(first + 1, last):
-                wrong += compare_right(text, positions[out[r - 1]], positions[out[r]], text.size) > 0
+                wrong += out_of_order(text, positions, chain, out[r - 1], out[r], start)
         else:
             parent = parents[depth - 1]
             n = first
             for r in range(node_bounds[parent], node_bounds[parent + 1]):
-                if low <= groups[out[r]] and groups[out[r]] < high:
+                if low <= chain.places[out[r], 0] and chain.places[out[r], 0] < high:
                     out[n] = out[r]
                     n += 1
         parents[depth] = node
@@ -112,17 +118,17 @@ def _fill(
 
 
 def build_nodes(
-    text: Array, positions: Array, chain: Chain, rows: Array, first: Array, groups: Array, layout: Layout
+    text: Array, positions: Array, chain: Chain, rows: Array, first: Array, bounds: Array, layout: Layout
 ) -> tuple[Array, Array, Array]:
     """Make the nodes of all crowded seeds.
 
     Args:
         text: uint8, documents between document marks.
         positions: int64[n], the seeds.
-        chain: their links.
+        chain: what follows them, all groups settled.
         rows: uint32[n], seeds sorted by group.
-        first: bool[n], whether each row is the first of its group.
-        groups: uint32[n], the group of each seed.
+        first: uint8[n], as in `order.Order`.
+        bounds: int64[g + 1], where each group's rows begin.
         layout: seed length and gap.
 
     Returns:
@@ -131,17 +137,15 @@ def build_nodes(
     Raises:
         RuntimeError: their order could not be proved.
     """
-    bounds = np.append(np.flatnonzero(first), rows.size)
-    roots = np.empty(
-        (_roots(text, positions, rows, bounds, layout.words, np.empty((0, 2), np.int64)), 2), np.int64
-    )
-    _roots(text, positions, rows, bounds, layout.words, roots)
+    asked = (text, positions, rows, first, bounds, layout.words)
+    roots = np.empty((_roots(*asked, np.empty((0, 2), np.int64)), 2), np.int64)
+    _roots(*asked, roots)
     arguments = (text, positions, rows, bounds, roots, layout.gap)
     count, size = _descend(*arguments, np.empty((0, 2), dtype=np.int64))
     nodes = np.empty((count, 2), dtype=np.int64)
     _descend(*arguments, nodes)
     node_bounds, node_rows = np.zeros(count + 1, dtype=np.int64), np.empty(size, dtype=np.uint32)
     start = layout.seed_bytes
-    if _fill(text, positions, chain, rows, bounds, groups, nodes, start, node_bounds, node_rows):
+    if _fill(text, positions, chain, rows, bounds, nodes, start, node_bounds, node_rows):
         raise RuntimeError("the order of crowded seeds could not be proved")
     return nodes, node_bounds, node_rows

@@ -11,18 +11,36 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from index.chains import LEVELS, NEAR, SMALL, Chain, chain_of, compare_right, sort_members
-from index.jit import Array, kernel, load64, plain_kernel
+from index.chains import LEVELS, SMALL, Chain, chain_of, out_of_order, sort_members
+from index.jit import Array, kernel, load64, plain_kernel, zero_bytes
 from index.layout import DOCUMENT_MARK, Layout
-from index.nodes import build_nodes
-from index.seeds import Seeds
+from index.nodes import SAME_HASH, build_nodes
+from index.seeds import MULTIPLIER, Seeds
 
 AHEAD = 2048
+NEW_HASH = SAME_HASH + 1
 
 
 @plain_kernel
 def _compare_left(text: Array, i: Any, j: Any, length: Any) -> Any:
     """Order two positions by the `length` bytes before them, backwards, within their documents."""
+    n = np.int64(0)
+    while n < length and i - n >= 8 and j - n >= 8:
+        a = load64(text, i - n - 8)
+        b = load64(text, j - n - 8)
+        # The byte nearest to the seed is a word's highest: words compare as the bytes do backwards.
+        beyond = np.uint64(8 * max(np.int64(0), 8 - (length - n)))
+        a, b = a >> beyond << beyond, b >> beyond << beyond
+        marks = zero_bytes(~a | (a ^ b))
+        if a != b or marks != np.uint64(0):
+            # Where both have a mark before they differ, their documents end alike.
+            return 0 if marks > a ^ b else (-1 if a < b else 1)
+        n += 8
+    return _compare_left_bytes(text, i - n, j - n, length - n)
+
+
+@plain_kernel
+def _compare_left_bytes(text: Array, i: Any, j: Any, length: Any) -> Any:
     for n in range(1, length + 1):
         a = text[i - n]
         b = text[j - n]
@@ -49,9 +67,9 @@ def _compare_groups(
     text: Array, hashes: Array, positions: Array, lefts: Array, a: Any, b: Any, words: Any
 ) -> Any:
     """Order two seeds by hash, bytes and left context; 0 where both belong to one group."""
-    if hashes[a] != hashes[b]:
-        return -1 if hashes[a] < hashes[b] else 1
     order = _compare_seeds(text, positions[a], positions[b], words)
+    if order != 0 and hashes[a] != hashes[b]:
+        return -1 if hashes[a] < hashes[b] else 1
     if order == 0:
         order = _compare_left(text, positions[a], positions[b], min(lefts[a], lefts[b]))
     if order == 0 and lefts[a] != lefts[b]:
@@ -61,65 +79,59 @@ def _compare_groups(
 
 @plain_kernel
 def _sort_groups(
-    text: Array, hashes: Array, positions: Array, lefts: Array, rows: Array, low: Any, high: Any, words: Any
-) -> None:
-    """Sort a few rows of nearly equal hash by group: by insertion, or in a heap where they are many after all."""
-    size = high - low
-    if size <= SMALL:
-        for r in range(low + 1, high):
-            row = rows[r]
-            s = r
-            while s > low and _group_before(text, hashes, positions, lefts, row, rows[s - 1], words):
-                rows[s] = rows[s - 1]
-                s -= 1
-            rows[s] = row
-        return
-    for start in range(size // 2 - 1, -1, -1):
-        _sift(text, hashes, positions, lefts, rows, low, start, size, words)
-    for end in range(size - 1, 0, -1):
-        rows[low], rows[low + end] = rows[low + end], rows[low]
-        _sift(text, hashes, positions, lefts, rows, low, 0, end, words)
-
-
-@plain_kernel
-def _sift(
     text: Array,
     hashes: Array,
     positions: Array,
     lefts: Array,
     rows: Array,
     low: Any,
-    root: Any,
-    size: Any,
+    high: Any,
     words: Any,
+    stack: Array,
 ) -> None:
+    """Sort rows of nearly equal hash by group: few groups, many rows in each, so equal ones are set aside at once."""
+    depth = 0
     while True:
-        child = 2 * root + 1
-        if child >= size:
+        while high - low > SMALL:
+            pivot = rows[low + np.int64((np.uint64(high - low) * MULTIPLIER) >> np.uint64(33)) % (high - low)]
+            below, r, above = low, low, high
+            while r < above:
+                row = rows[r]
+                order = _compare_groups(text, hashes, positions, lefts, row, pivot, words)
+                if order < 0:
+                    rows[r], rows[below] = rows[below], row
+                    below += 1
+                    r += 1
+                elif order > 0:
+                    above -= 1
+                    rows[r], rows[above] = rows[above], row
+                else:
+                    r += 1
+            # The larger side waits, so that few do.
+            if below - low > high - above:
+                stack[depth, 0], stack[depth, 1] = low, below
+                low = above
+            else:
+                stack[depth, 0], stack[depth, 1] = above, high
+                high = below
+            depth += 1
+        for r in range(low + 1, high):
+            row = rows[r]
+            s = r
+            while s > low and _compare_groups(text, hashes, positions, lefts, row, rows[s - 1], words) < 0:
+                rows[s] = rows[s - 1]
+                s -= 1
+            rows[s] = row
+        if depth == 0:
             return
-        if child + 1 < size and _group_before(
-            text, hashes, positions, lefts, rows[low + child], rows[low + child + 1], words
-        ):
-            child += 1
-        if not _group_before(text, hashes, positions, lefts, rows[low + root], rows[low + child], words):
-            return
-        rows[low + root], rows[low + child] = rows[low + child], rows[low + root]
-        root = child
-
-
-@plain_kernel
-def _group_before(
-    text: Array, hashes: Array, positions: Array, lefts: Array, a: Any, b: Any, words: Any
-) -> Any:
-    order = _compare_groups(text, hashes, positions, lefts, a, b, words)
-    return order < 0 or (order == 0 and a < b)
+        depth -= 1
+        low, high = stack[depth, 0], stack[depth, 1]
 
 
 @plain_kernel
 def _fetch(
-    text: Array, hashes: Array, positions: Array, lefts: Array, packed: Array, bits: Any, rows: Array, low: Any,
-    high: Any,
-) -> Any:  # fmt: skip
+    text: Array, positions: Array, lefts: Array, packed: Array, bits: Any, rows: Array, low: Any, high: Any
+) -> Any:
     """Read what comparing rows will read, so that the cache misses of many rows overlap; the sum is of no use."""
     touched = np.uint64(0)
     for r in range(low, high):
@@ -127,7 +139,7 @@ def _fetch(
         if packed[max(r - 1, 0)] >> bits == prefix or packed[min(r + 1, packed.size - 1)] >> bits == prefix:
             j = rows[r]
             at = positions[j]
-            touched += hashes[j] + np.uint64(lefts[j]) + np.uint64(text[at - 1]) + np.uint64(text[at + 24])
+            touched += np.uint64(lefts[j]) + np.uint64(text[at - 1]) + np.uint64(text[at + 24])
     return touched
 
 
@@ -136,11 +148,12 @@ def _group(
     text: Array, hashes: Array, positions: Array, lefts: Array, packed: Array, bits: Any, words: Any, rows: Array,
     first: Array,
 ) -> Any:  # fmt: skip
-    """Turn sorted packed words into rows sorted by group; mark each group's first.
+    """Turn sorted packed words into rows sorted by group; mark each group's first as `Order` says.
 
     Returns:
         The largest group's size, and a sum that keeps the reading ahead from being optimised away.
     """
+    stack = np.empty((64, 2), dtype=np.int64)
     mask = (np.uint64(1) << bits) - np.uint64(1)
     n = packed.size
     for r in range(n):
@@ -150,18 +163,18 @@ def _group(
     while low < n:
         if low >= fetched:
             fetched = min(low + AHEAD, n)
-            touched += _fetch(text, hashes, positions, lefts, packed, bits, rows, low, fetched)
+            touched += _fetch(text, positions, lefts, packed, bits, rows, low, fetched)
         high = low + 1
         prefix = packed[low] >> bits
         while high < n and packed[high] >> bits == prefix:
             high += 1
         if high - low > 1:
-            _sort_groups(text, hashes, positions, lefts, rows, low, high, words)
+            _sort_groups(text, hashes, positions, lefts, rows, low, high, words, stack)
         begin = low
-        first[low] = True
+        first[low] = NEW_HASH
         for r in range(low + 1, high):
             if _compare_groups(text, hashes, positions, lefts, rows[r - 1], rows[r], words) != 0:
-                first[r] = True
+                first[r] = SAME_HASH
                 largest = max(largest, r - begin)
                 begin = r
         largest = max(largest, high - begin)
@@ -169,81 +182,41 @@ def _group(
     return largest, touched
 
 
-@plain_kernel
-def _fetch_following(
-    text: Array, positions: Array, rows: Array, first: Array, low: Any, high: Any, start: Any
-) -> Any:
-    """Read what comparing members will read first, as `_fetch` does."""
-    touched = np.uint64(0)
-    for r in range(low, high):
-        if not first[r] or (r + 1 < rows.size and not first[r + 1]):
-            at = positions[rows[r]] + start
-            touched += np.uint64(text[at]) + np.uint64(text[min(at + 64, text.size - 1)])
-    return touched
+@kernel
+def _number(rows: Array, first: Array, chain: Chain, bounds: Array) -> None:
+    """Fill the bounds of groups, and the group and row of each seed."""
+    group = -1
+    for r in range(rows.size):
+        if first[r]:
+            group += 1
+            bounds[group] = r
+        chain.places[rows[r], 0], chain.places[rows[r], 1] = group, r
+    bounds[group + 1] = rows.size
 
 
 @kernel
 def _sort_all_members(
-    text: Array,
-    positions: Array,
-    sums: Array,
-    powers: Array,
-    first: Array,
-    rows: Array,
-    spare: Array,
-    start: Any,
-) -> Any:
-    low = fetched = 0
-    touched = np.uint64(0)
-    while low < rows.size:
-        if low >= fetched:
-            fetched = min(low + AHEAD, rows.size)
-            touched += _fetch_following(text, positions, rows, first, low, fetched, start)
-        high = low + 1
-        while high < rows.size and not first[high]:
-            high += 1
-        if high - low > 1:
-            sort_members(text, positions, sums, powers, rows, spare, low, high, start)
-        low = high
-    return touched
+    text: Array, positions: Array, chain: Chain, bounds: Array, rows: Array, spare: Array, start: Any
+) -> None:
+    """Sort each group when its last member in the text is met, from the end: what follows that one is settled then."""
+    for j in range(positions.size - 1, -1, -1):
+        group = chain.places[j, 0]
+        low, high = bounds[group], bounds[group + 1]
+        if high - low > 1 and not chain.settled[group]:
+            sort_members(text, positions, chain, rows, spare, low, high, start)
+            for r in range(low, high):
+                chain.places[rows[r], 1] = r
+            chain.settled[group] = True
 
 
 @kernel
-def _unproved(
-    text: Array,
-    positions: Array,
-    opens: Array,
-    rows: Array,
-    first: Array,
-    ranks: Array,
-    groups: Array,
-    start: Any,
-) -> Any:
-    """Count the neighbours whose order does not follow from their bytes or from the order of the seeds after them."""
-    group = -1
-    for r in range(rows.size):
-        group += first[r]
-        ranks[rows[r]] = r
-        groups[rows[r]] = group
+def _unproved(text: Array, positions: Array, chain: Chain, rows: Array, first: Array, start: Any) -> Any:
+    """Count the neighbours in a group whose order cannot be proved."""
     n = 0
-    touched = np.uint64(0)
     for r in range(1, rows.size):
-        if r % AHEAD == 1:
-            touched += _fetch_following(text, positions, rows, first, r, min(r + AHEAD, rows.size), start)
-        if first[r]:
-            continue
-        order = compare_right(text, positions[rows[r - 1]] + start, positions[rows[r]] + start, NEAR)
-        if order != 2:
-            n += order > 0
-            continue
-        a, b = rows[r - 1] + 1, rows[r] + 1
-        together = not opens[a] and not opens[b] and groups[a] == groups[b]
-        # A group's left context reaches back to the seed before, so equal distance means equal text between.
-        if together and positions[a] - positions[a - 1] == positions[b] - positions[b - 1]:
-            n += ranks[a] > ranks[b]
-        else:
-            n += compare_right(text, positions[a - 1], positions[b - 1], text.size) > 0
-    return n, touched
+        if not first[r]:
+            n += out_of_order(text, positions, chain, rows[r - 1], rows[r], start)
+    return n
 
 
 class Order(NamedTuple):
@@ -251,7 +224,8 @@ class Order(NamedTuple):
 
     Attributes:
         rows: uint32[n], indices into the seeds, by hash, seed bytes, left context and following text.
-        first: bool[n], whether each row is the first of its group.
+        first: uint8[n], 0 but for the first row of each group: there 1 where its hash begins like that of the row
+            before, else 2.
         nodes: int64[m, 2], first and one past the last group of each node (see `nodes.py`).
         node_bounds: int64[m + 1], where each node's rows begin.
         node_rows: uint32[], each node's rows by following text, whatever their left context.
@@ -284,17 +258,27 @@ def order_seeds(text: Array, starts: Array, seeds: Seeds, hashes: Array, layout:
     packed |= np.arange(positions.size, dtype=np.uint64)
     packed.sort()
     rows = np.empty(positions.size, dtype=np.uint32)
-    first = np.zeros(positions.size, dtype=np.bool_)
+    first = np.zeros(positions.size, dtype=np.uint8)
     largest, _ = _group(text, hashes, positions, seeds.lefts, packed, bits, words, rows, first)
     del packed
-    chain = Chain(np.empty(positions.size + 1, dtype=np.uint64), np.empty(LEVELS, dtype=np.uint64))
-    opens = np.empty(positions.size + 1, dtype=np.bool_)
-    chain_of(text, positions, starts, opens, *chain)
+    groups = np.count_nonzero(first)
+    chain = _new_chain(positions.size, groups)
+    chain_of(text, positions, starts, chain.opens, chain.sums, chain.powers)
+    bounds = np.zeros(groups + 1, dtype=np.int64)
+    _number(rows, first, chain, bounds)
     spare = np.empty(largest, dtype=np.uint32)
-    _sort_all_members(text, positions, *chain, first, rows, spare, layout.seed_bytes)
-    ranks, groups = np.empty(rows.size, dtype=np.uint32), np.empty(rows.size, dtype=np.uint32)
-    wrong, _ = _unproved(text, positions, opens, rows, first, ranks, groups, layout.seed_bytes)
-    if wrong:
+    _sort_all_members(text, positions, chain, bounds, rows, spare, layout.seed_bytes)
+    if _unproved(text, positions, chain, rows, first, layout.seed_bytes):
         raise RuntimeError("the order of equal seeds could not be proved")
-    nodes = build_nodes(text, positions, chain, rows, first, groups, layout)
+    nodes = build_nodes(text, positions, chain, rows, first, bounds, layout)
     return Order(rows, first, *nodes)
+
+
+def _new_chain(seeds: int, groups: int) -> Chain:
+    return Chain(
+        sums=np.empty(seeds + 1, dtype=np.uint64),
+        powers=np.empty(LEVELS, dtype=np.uint64),
+        opens=np.empty(seeds + 1, dtype=np.bool_),
+        places=np.empty((seeds, 2), dtype=np.uint32),
+        settled=np.zeros(groups, dtype=np.bool_),
+    )

@@ -5,6 +5,9 @@ of at least `min_bytes` bytes holds a first seed, less than `gap` bytes into it.
 matches to its end has an earlier seed inside every match, so it can be passed over; any other group matches
 exactly as far to the left as each of its members, and its members are sorted by what follows, so the furthest one
 is found by bisection. What lies inside a periodic run has no seeds and is left to `runs.py`.
+
+Inside a range that is found nothing more needs to be looked up, provided that no match goes on beyond its end; one
+look-up of the `min_bytes` bytes around that end says so.
 """
 
 from typing import Any, NamedTuple
@@ -27,9 +30,9 @@ from index.groups import (
 )
 from index.jit import Array, common_left, common_right, kernel, plain_kernel
 from index.runs import count_periodic, periodic_prefix
-from index.seeds import seed_hash
+from index.seeds import period_of, seed_hash
 
-BLOCK = 4096
+BLOCK = 1024
 
 
 class Found(NamedTuple):
@@ -57,13 +60,69 @@ def find_ranges(
     hashes = np.empty(BLOCK, dtype=np.uint64)
     end = last - 8 * t.layout[1] + 1
     found = Found(np.int64(0), np.int64(0), np.int64(0))
-    for block in range(first, end, BLOCK):
+    block = done = np.int64(first)
+    asked = np.int64(0)
+    while block < end:
         count = survivors(t, query, block, min(block + BLOCK, end), places, hashes)
         look_ahead(t, hashes, count, lows, highs)
         for s in range(count):
-            if lows[s] < highs[s]:
-                found = _find_at(t, query, places[s], lows[s], highs[s], min_bytes, begins, ends, found)
+            if places[s] < done or lows[s] == highs[s]:
+                continue
+            if found.end != asked and _may_pass_over(t, query, places[s], found):
+                asked = found.end
+                if not _stands(t, query, found.end + 1 - t.layout[0]):
+                    done = found.end + 2 - t.layout[0]
+                    continue
+            found = _find_at(t, query, places[s], lows[s], highs[s], min_bytes, begins, ends, found)
+        block = max(block + BLOCK, done)
     return found.count
+
+
+@plain_kernel
+def _may_pass_over(t: Tables, query: Array, i: Any, found: Found) -> Any:
+    """Say whether a place lies so that it adds nothing to the furthest range unless a match goes on beyond that."""
+    least, words, longest_period = t.layout
+    crossing = found.end + 1 - least
+    # What begins before the range has its first seed less than a gap behind it,
+    if i >= crossing or i <= found.begin + least - 8 * words - 1:
+        return False
+    # but for runs: one that covers the range's start may end anywhere, and one at its end holds no seed.
+    return not (
+        period_of(query, found.begin, 8 * words, longest_period)
+        or period_of(query, crossing, least, longest_period)
+    )
+
+
+@plain_kernel
+def _stands(t: Tables, query: Array, first: Any) -> Any:
+    """Say whether the `min_bytes` bytes from `first` on, no run, stand in the segment."""
+    least, words, _ = t.layout
+    last = first + least
+    for i in range(first, last - 8 * words + 1):
+        at = i + 8 * words
+        low, high = _groups_at(t, query, i, i - first)
+        node = node_of(t, low, high)
+        if node >= 0:
+            rows = (t.node_bounds[node], t.node_bounds[node + 1])
+            if furthest_right(t, t.node_postings, rows[0], rows[1], query, at)[0] >= last - at:
+                return True
+            continue
+        for g in range(low, high):
+            rows = (np.int64(t.groups[g]), np.int64(t.groups[g + 1]))
+            if furthest_right(t, t.postings, rows[0], rows[1], query, at)[0] >= last - at:
+                return True
+    return False
+
+
+@plain_kernel
+def _groups_at(t: Tables, query: Array, i: Any, left: Any) -> Any:
+    """The groups whose seed stands at a place of the query, with the `left` bytes before it, at most a gap."""
+    h = seed_hash(query, i, t.layout[1])
+    if not may_occur(t, h):
+        return np.int64(0), np.int64(0)
+    low, high = groups_of(t, h)
+    low, high = same_seed(t, low, high, query, i)
+    return narrow(t, low, high, query, i, left)
 
 
 @plain_kernel
@@ -158,11 +217,7 @@ def find_alignments(
     n = 0
     gap = t.layout[0] - 8 * t.layout[1] + 1
     for i in range(first, last - 8 * t.layout[1] + 1):
-        h = seed_hash(query, i, t.layout[1])
-        if not may_occur(t, h):
-            continue
-        low, high = groups_of(t, h)
-        low, high = same_seed(t, low, high, query, i)
+        low, high = _groups_at(t, query, i, np.int64(0))
         node = node_of(t, low, high)
         if node >= 0:
             rows = (t.node_bounds[node], t.node_bounds[node + 1])
@@ -222,12 +277,7 @@ def gather_occurrences(t: Tables, query: Array, first: Any, last: Any, out: Arra
         end = begin + 1
     n = 0
     for i in range(begin, end):
-        h = seed_hash(query, i, words)
-        if not may_occur(t, h):
-            continue
-        low, high = groups_of(t, h)
-        low, high = same_seed(t, low, high, query, i)
-        low, high = narrow(t, low, high, query, i, min(i - first, gap))
+        low, high = _groups_at(t, query, i, min(i - first, gap))
         node = node_of(t, low, high)
         if node >= 0:
             rows = (t.node_bounds[node], t.node_bounds[node + 1])

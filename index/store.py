@@ -141,7 +141,10 @@ class TextStore:
 
     def _reserve(self, size: int, documents: int) -> None:
         if self.used + size + PAD > self._text.size:
-            self._text.resize(max(self.used + size + PAD, self._text.size * 3 // 2), refcheck=False)
+            # A new array, for which numpy asks for huge pages; a resized one stays on small ones, slow to read.
+            grown = np.empty(max(self.used + size + PAD, self._text.size * 2), dtype=np.uint8)
+            grown[: self.used] = self._text[: self.used]
+            self._text = grown
         if self.count + documents >= self._hashes.shape[0]:
             capacity = max(self.count + documents + 1, self._hashes.shape[0] * 2)
             self._starts.resize(capacity + 1, refcheck=False)
