@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from index import Index, SourceError
+from index import BuildOptions, Index, SourceError, add_to_index, build_index, open_index
+from tests.index.conftest import write_jsonl
 from tests.index.corpora import corpus, splices, template_corpus
 from tests.index.oracle import counts, maximal_ranges
 
@@ -46,6 +47,41 @@ def test_any_corpus_against_brute_force(
         assert [(r.start, r.end) for r in ranges] == maximal_ranges(documents, query, least)
     for query in queries:
         _check_counts(index, documents, query, least, data.draw(st.integers(least, least + 40)))
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_answers_do_not_depend_on_segments_order_or_additions(
+    data: st.DataObject, make_index: Callable[..., Index], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    texts = data.draw(corpus())
+    queries = data.draw(splices(texts))
+    shuffled = data.draw(st.permutations(texts))
+    indexes = [make_index(texts, parts=parts) for parts in (1, 2, 7, 32)]
+    indexes += [make_index(shuffled, parts=parts) for parts in (1, 7)]
+    cut = data.draw(st.integers(1, len(texts)))
+    grown = make_index(texts[:cut])
+    rest = write_jsonl(tmp_path_factory.mktemp("rest") / "rest.jsonl", texts[cut:] or [""])
+    indexes.append(open_index(add_to_index([rest], grown.directory, BuildOptions())))
+    expected = indexes[0].find(queries)
+    windows = [query[r.start : r.end] for query, some in zip(queries, expected, strict=True) for r in some]
+    documents = [text.encode() for text in texts]
+    for index in indexes:
+        assert index.find(queries) == expected
+        found = index.count(windows)
+        assert list(zip(found.documents, found.occurrences, strict=True)) == [
+            counts(documents, window) for window in windows
+        ]
+
+
+def test_a_document_counts_as_often_as_it_was_given(tmp_path: Path) -> None:
+    text = "a letter that stands in three sources, twice in one of them, word for word"
+    sources = [write_jsonl(tmp_path / f"{n}.jsonl", [text] * (1 + n % 2)) for n in range(3)]
+    for segment_bytes in (None, 1):
+        options = BuildOptions(segment_bytes=segment_bytes)
+        index = open_index(build_index(sources, tmp_path / f"index{segment_bytes}", options))
+        found = index.count([text.encode()])
+        assert (found.documents.tolist(), found.occurrences.tolist()) == ([4], [4])
 
 
 def _check_counts(index: Index, documents: list[bytes], query: bytes, least: int, length: int) -> None:
