@@ -6,18 +6,20 @@ Knows nothing of seeds: it serves strings that are too short for the n-gram inde
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from index.corpus import Counts
-from index.jit import Array, kernel, load64
+from index.jit import Array, kernel, load64, plain_kernel
 from index.layout import DOCUMENT_MARK, PAD
 from index.segment import Segment
 
 BLOCK_BYTES = 8 << 20
 PIECES = (8, 4, 2, 1)
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+CODE_POINTS = 0x110000
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class _Plan:
         data: uint8, the strings one after the other.
         bounds: int64[n + 1], where each begins.
         anchors: int64[n], where in each string its piece begins.
+        edges: bool[n, 2], whether a word character before or behind the string makes it a part of a longer word.
         words: uint64[n], the pieces, masked to their length, ascending in their hash.
         mask: uint64, what of a loaded word belongs to a piece.
         occurs: uint8[2**b], whether any piece has a hash: small enough for a near cache.
@@ -39,30 +42,48 @@ class _Plan:
     data: Array
     bounds: Array
     anchors: Array
+    edges: Array
     words: Array
     mask: Any
     occurs: Array
     firsts: Array
 
 
+@plain_kernel
+def _word_at(text: Array, at: Any, is_word: Array) -> Any:
+    """Say whether a word character begins at a place of UTF-8 text; a document mark is none."""
+    lead = np.int64(text[at])
+    if lead < 0x80:
+        return is_word[lead]
+    if lead < 0xE0:
+        code = (lead & 0x1F) << 6 | (text[at + 1] & 0x3F)
+    elif lead < 0xF0:
+        code = (lead & 0x0F) << 12 | (text[at + 1] & 0x3F) << 6 | (text[at + 2] & 0x3F)
+    elif lead < 0xF8:
+        code = (lead & 0x07) << 18 | (text[at + 1] & 0x3F) << 12 | (text[at + 2] & 0x3F) << 6
+        code |= text[at + 3] & 0x3F
+    else:
+        return False
+    return is_word[code]
+
+
+@plain_kernel
+def _word_before(text: Array, at: Any, is_word: Array) -> Any:
+    at -= 1
+    while text[at] & 0xC0 == 0x80:
+        at -= 1
+    return _word_at(text, at, is_word)
+
+
 @kernel
 def _scan(
-    text: Array,
-    first: Any,
-    last: Any,
-    occurs: Array,
-    firsts: Array,
-    shift: Any,
-    mask: Any,
-    words: Array,
-    data: Array,
-    bounds: Array,
-    anchors: Array,
-    out: Array,
-) -> Any:
-    """Write (string, position) of every place in `text[first:last]` where a string stands; count them."""
-    n = 0
-    for at in range(first, last):
+    text: Array, marks: Array, copies: Array, occurs: Array, firsts: Array, shift: Any, mask: Any, words: Array,
+    data: Array, bounds: Array, anchors: Array, edges: Array, is_word: Array, seen: Array, documents: Array,
+    places: Array,
+) -> None:  # fmt: skip
+    """Add the documents and places of each string in a block; `seen` is the last document that each was seen in."""
+    document = 0
+    for at in range(text.size):
         word = load64(text, at) & mask
         slot = np.int64((word * MULTIPLIER) >> shift)
         if occurs[slot] == 0:
@@ -72,16 +93,23 @@ def _scan(
                 continue
             start = at - anchors[row]
             length = bounds[row + 1] - bounds[row]
+            if start < 0 or start + length > text.size:
+                continue
             k = 0
-            if start >= 0 and start + length <= text.size:
-                while k < length and text[start + k] == data[bounds[row] + k]:
-                    k += 1
-            if k == length:
-                if n < out.shape[0]:
-                    out[n, 0] = row
-                    out[n, 1] = start
-                n += 1
-    return n
+            while k < length and text[start + k] == data[bounds[row] + k]:
+                k += 1
+            if k < length:
+                continue
+            if edges[row, 0] and _word_before(text, start, is_word):
+                continue
+            if edges[row, 1] and _word_at(text, start + length, is_word):
+                continue
+            while marks[document + 1] < at:
+                document += 1
+            places[row] += copies[document]
+            if seen[row] != document:
+                seen[row] = document
+                documents[row] += copies[document]
 
 
 def count_strings(
@@ -90,19 +118,33 @@ def count_strings(
     """Count documents and places of each string in all segments (see `Index.count_strings`)."""
     if not all(strings):
         raise ValueError("strings to count must not be empty")
-    wanted = [
-        (string.casefold() if ignore_case else string).encode("utf-8", "surrogatepass") for string in strings
-    ]
-    plans = _plans(wanted)
+    cased = [string.casefold() if ignore_case else string for string in strings]
+    plans = _plans([string.encode("utf-8", "surrogatepass") for string in cased], _edges(cased, whole_words))
     counts = Counts(np.zeros(len(strings), dtype=np.int64), np.zeros(len(strings), dtype=np.int64))
     blocks = [(segment, first, last) for segment in segments for first, last in _blocks(segment)]
-    edges = _word_edges(wanted) if whole_words else None
     with ThreadPoolExecutor() as pool:
-        for found in pool.map(lambda block: _count_block(block, plans, ignore_case, edges), blocks):
-            for numbers, documents, occurrences in found:
-                np.add.at(counts.documents, numbers, documents)
-                np.add.at(counts.occurrences, numbers, occurrences)
+        for found in pool.map(lambda block: _count_block(block, plans, ignore_case), blocks):
+            for plan, (documents, places) in zip(plans, found, strict=True):
+                counts.documents[plan.numbers] += documents
+                counts.occurrences[plan.numbers] += places
     return counts
+
+
+def _edges(strings: Sequence[str], whole_words: bool) -> Array:
+    """bool[n, 2]: whether each string begins and ends with a word character, where that matters."""
+    if not whole_words:
+        return np.zeros((len(strings), 2), dtype=np.bool_)
+    return np.array([(_is_word(string[0]), _is_word(string[-1])) for string in strings], dtype=np.bool_)
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+@cache
+def _word_characters() -> Array:
+    """bool[CODE_POINTS]: whether each is a letter, a digit or the underscore."""
+    return np.array([_is_word(chr(code)) for code in range(CODE_POINTS)], dtype=np.bool_)
 
 
 def _blocks(segment: Segment) -> Iterator[tuple[int, int]]:
@@ -116,14 +158,14 @@ def _blocks(segment: Segment) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def _plans(wanted: Sequence[bytes]) -> list[_Plan]:
+def _plans(wanted: Sequence[bytes], edges: Array) -> list[_Plan]:
     groups: dict[int, list[int]] = {}
     for number, string in enumerate(wanted):
         groups.setdefault(next(piece for piece in PIECES if piece <= len(string)), []).append(number)
-    return [_plan(wanted, numbers, piece) for piece, numbers in groups.items()]
+    return [_plan(wanted, edges, numbers, piece) for piece, numbers in groups.items()]
 
 
-def _plan(wanted: Sequence[bytes], numbers: list[int], piece: int) -> _Plan:
+def _plan(wanted: Sequence[bytes], edges: Array, numbers: list[int], piece: int) -> _Plan:
     # The middle of a string tells strings apart better than its start, which families of strings share.
     anchors = {number: (len(wanted[number]) - piece) // 2 for number in numbers}
     words = {n: int.from_bytes(wanted[n][anchors[n] : anchors[n] + piece], "little") for n in numbers}
@@ -139,6 +181,7 @@ def _plan(wanted: Sequence[bytes], numbers: list[int], piece: int) -> _Plan:
         data=np.frombuffer(b"".join(wanted[n] for n in order), dtype=np.uint8),
         bounds=bounds,
         anchors=np.array([anchors[n] for n in order], dtype=np.int64),
+        edges=edges[order],
         words=np.array([words[n] for n in order], dtype=np.uint64),
         mask=np.uint64((1 << 8 * piece) - 1),
         occurs=(np.diff(firsts) > 0).astype(np.uint8),
@@ -147,74 +190,51 @@ def _plan(wanted: Sequence[bytes], numbers: list[int], piece: int) -> _Plan:
 
 
 def _count_block(
-    block: tuple[Segment, int, int], plans: Sequence[_Plan], ignore_case: bool, edges: Array | None
-) -> list[tuple[Array, Array, Array]]:
+    block: tuple[Segment, int, int], plans: Sequence[_Plan], ignore_case: bool
+) -> list[tuple[Array, Array]]:
     segment, first, last = block
+    # From the mark before the first document to the one behind the last; words are read beyond it.
     text = segment.text[segment.starts[first] - 1 : segment.starts[last]]
     if ignore_case:
         text = _folded(text.tobytes())
     marks = np.flatnonzero(text == DOCUMENT_MARK)
-    padded = np.concatenate([text, np.full(PAD, DOCUMENT_MARK, dtype=np.uint8)])
     copies = np.diff(segment.copies[first : last + 1])
-    return [_count_plan(padded, text.size, marks, copies, plan, edges) for plan in plans]
+    return [_count_plan(text, marks, copies, plan) for plan in plans]
 
 
 def _folded(text: bytes) -> Array:
     """Case-fold a block; the marks between documents pass through as lone surrogates."""
+    marks = bytes([DOCUMENT_MARK]) * PAD
     if text.count(DOCUMENT_MARK) + len(text.translate(None, bytes(range(128, 256)))) == len(text):
-        return np.frombuffer(text.lower(), dtype=np.uint8)
-    folded = text.decode("utf-8", "surrogateescape").casefold().encode("utf-8", "surrogateescape")
-    return np.frombuffer(folded, dtype=np.uint8)
+        folded = text.lower()
+    else:
+        folded = text.decode("utf-8", "surrogateescape").casefold().encode("utf-8", "surrogateescape")
+    return np.frombuffer(bytearray(folded + marks), dtype=np.uint8)[: len(folded)]
 
 
-def _count_plan(
-    text: Array, size: int, marks: Array, copies: Array, plan: _Plan, edges: Array | None
-) -> tuple[Array, Array, Array]:
-    """Numbers of the strings that occur in a block, with their documents and places there."""
+def _count_plan(text: Array, marks: Array, copies: Array, plan: _Plan) -> tuple[Array, Array]:
+    """Documents and places of a plan's strings in a block: two int64[n]."""
+    size = plan.numbers.size
+    seen, documents, places = (
+        np.full(size, -1),
+        np.zeros(size, dtype=np.int64),
+        np.zeros(size, dtype=np.int64),
+    )
     shift = np.uint64(64 - (plan.occurs.size.bit_length() - 1))
-    room = np.empty((4096, 2), dtype=np.int64)
-    arguments = (plan.occurs, plan.firsts, shift, plan.mask, plan.words, plan.data, plan.bounds, plan.anchors)
-    found = _scan(text, 0, size, *arguments, room)
-    if found > room.shape[0]:
-        room = np.empty((found, 2), dtype=np.int64)
-        _scan(text, 0, size, *arguments, room)
-    rows, where = room[:found, 0], room[:found, 1]
-    if edges is not None:
-        keep = _whole(text, where, plan.bounds[rows + 1] - plan.bounds[rows], edges[plan.numbers[rows]])
-        rows, where = rows[keep], where[keep]
-    documents = np.searchsorted(marks, where) - 1
-    places = np.bincount(rows, weights=copies[documents], minlength=plan.numbers.size).astype(np.int64)
-    pairs = np.unique(rows * (marks.size + 1) + documents)
-    rows, documents = np.divmod(pairs, marks.size + 1)
-    held = np.bincount(rows, weights=copies[documents], minlength=plan.numbers.size).astype(np.int64)
-    return plan.numbers, held, places
-
-
-def _word_edges(wanted: Sequence[bytes]) -> Array:
-    """bool[n, 2]: whether each string begins and ends with a word character."""
-    strings = [string.decode("utf-8", "replace") for string in wanted]
-    return np.array([(_is_word(string[0]), _is_word(string[-1])) for string in strings], dtype=np.bool_)
-
-
-def _is_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
-
-
-def _whole(text: Array, where: Array, lengths: Array, edges: Array) -> Array:
-    """Say for each place whether the string stands there by itself and not inside a longer word."""
-    ascii_word = np.array([chr(byte).isalnum() or byte == 95 for byte in range(128)] + [False] * 128)
-    before, after = text[where - 1], text[where + lengths]
-    inside = (ascii_word[before] & edges[:, 0]) | (ascii_word[after] & edges[:, 1])
-    # Only characters outside ASCII need to be put together from their bytes.
-    wide_before, wide_after = (((byte >= 128) & (byte != DOCUMENT_MARK)) for byte in (before, after))
-    for n in np.flatnonzero(~inside & (wide_before | wide_after)).tolist():
-        start, end = int(where[n]), int(where[n] + lengths[n])
-        left = (
-            text[max(0, start - 4) : start].tobytes().decode("utf-8", "ignore")[-1:] if wide_before[n] else ""
-        )
-        right = text[end : end + 4].tobytes().decode("utf-8", "ignore")[:1] if wide_after[n] else ""
-        inside[n] = (edges[n, 0] and bool(left) and _is_word(left)) or (
-            edges[n, 1] and bool(right) and _is_word(right)
-        )
-    whole: Array = ~inside
-    return whole
+    is_word = _word_characters() if plan.edges.any() else np.zeros(0, dtype=np.bool_)
+    strings = (plan.words, plan.data, plan.bounds, plan.anchors, plan.edges)
+    _scan(
+        text,
+        marks,
+        copies,
+        plan.occurs,
+        plan.firsts,
+        shift,
+        plan.mask,
+        *strings,
+        is_word,
+        seen,
+        documents,
+        places,
+    )
+    return documents, places

@@ -36,7 +36,7 @@ def count_in_segment(
     once = order[np.concatenate([np.ones(min(1, order.size), dtype=np.bool_), ~repeats])]
     where, low, high = where[once], low[once], high[once]
     documents = np.searchsorted(segment.starts, where, side="right") - 1
-    copies = np.diff(segment.copies)[documents] if where.size else np.zeros(0, dtype=np.int64)
+    copies = segment.copies[documents + 1] - segment.copies[documents]
     places = _covered(low, high, copies, starts.size)
     return _covered(*_disjoint(documents, low, high, copies, starts.size), starts.size), places
 
