@@ -15,9 +15,10 @@ from index.errors import SourceError
 from index.layout import FORMAT, VERSION, layout_for
 from index.lock import folder_lock
 from index.manifest import Manifest, read_manifest, write_manifest
+from index.pieces import Piece, ReadOptions
 from index.private import owner_only
 from index.segment import read_json, write_json
-from index.sources import Piece, ReadOptions, list_pieces
+from index.sources import list_pieces
 from index.tasks import BuildTask, TaskResult, run_task
 
 GIB = 1 << 30
@@ -173,7 +174,8 @@ def _resume_or_plan(
 
 def _as_stored(piece: Piece) -> dict[str, Any]:
     modified = os.stat(piece.path).st_mtime_ns
-    return {**asdict(piece), "row_groups": list(piece.row_groups), "modified": modified}
+    lists = {"row_groups": list(piece.row_groups), "span": piece.span and list(piece.span)}
+    return {**asdict(piece), **lists, "modified": modified}
 
 
 def _sizes(options: BuildOptions, total: int) -> list[int]:

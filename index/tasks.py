@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from index.layout import FORMAT, VERSION, layout_for
+from index.pieces import Piece, ReadOptions
 from index.private import FOLDER
 from index.segment import read_json, write_json, write_segment
-from index.sources import Piece, ReadOptions, read_documents
+from index.sources import read_documents
 
 
 @dataclass(frozen=True)

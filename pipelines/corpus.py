@@ -46,7 +46,8 @@ def ensure_index(corpus: Corpus, default: Path, min_bytes: int, skip_bad_records
 
 def _refuse_changed(corpus: Corpus, path: Path, skip_bad_records: bool) -> None:
     """Refuse an index that is older than a file of its sources: it would be searched in place of what stands there."""
-    from index.sources import ReadOptions, list_pieces
+    from index.pieces import ReadOptions
+    from index.sources import list_pieces
 
     built = (path / "index.json").stat().st_mtime_ns
     reading = ReadOptions(corpus.text_column, corpus.id_column, skip_bad_records)

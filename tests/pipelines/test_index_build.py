@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 import subprocess
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from index import BuildOptions, SourceError, open_index
+from index import BuildOptions, SourceError, build_index, line_files, open_index
 from pipelines import index_build
 from tests.index.conftest import write_jsonl
 
@@ -37,6 +38,23 @@ def test_ray_builds_what_one_process_builds(
     with pytest.raises(SourceError, match="bad.jsonl: line 1 is not JSON"):
         index_build.build([*sources, tmp_path / "bad.jsonl"], tmp_path / "refused", OPTIONS)
     assert not (tmp_path / "refused").exists()
+
+
+def test_a_long_file_of_lines_is_read_by_several_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = "".join(json.dumps({"text": text}) + "\n" * (1 + n % 3) for n, text in enumerate(TEXTS))
+    path = tmp_path / "all.jsonl"
+    path.write_text(lines.rstrip("\n"), encoding="utf-8")
+    whole = open_index(build_index([path], tmp_path / "whole"))
+    monkeypatch.setattr(line_files, "LINES_BYTES", 500)
+    cut = open_index(build_index([path], tmp_path / "cut", OPTIONS))
+    assert cut.info.segments > 5
+    assert cut.info.fingerprint == whole.info.fingerprint  # of the ids, which name lines, and the texts
+    path.write_text(path.read_text(encoding="utf-8") + "\n{}", encoding="utf-8")
+    last = len(lines.rstrip("\n").splitlines()) + 1
+    with pytest.raises(SourceError, match=f"all.jsonl: line {last} has no key 'text'"):
+        build_index([path], tmp_path / "refused", OPTIONS)
 
 
 CHILD = """
