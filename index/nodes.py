@@ -127,7 +127,7 @@ def build_nodes(
         positions: int64[n], the seeds.
         chain: what follows them, all groups settled.
         rows: uint32[n], seeds sorted by group.
-        first: uint8[n], as in `order.Order`.
+        first: uint8[n], 0 but for each group's first row, there `SAME_HASH` or something else.
         bounds: int64[g + 1], where each group's rows begin.
         layout: seed length and gap.
 

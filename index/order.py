@@ -148,7 +148,9 @@ def _group(
     text: Array, hashes: Array, positions: Array, lefts: Array, packed: Array, bits: Any, words: Any, rows: Array,
     first: Array,
 ) -> Any:  # fmt: skip
-    """Turn sorted packed words into rows sorted by group; mark each group's first as `Order` says.
+    """Turn sorted packed words into rows sorted by group; mark each group's first.
+
+    The mark says whether the hash begins like that of the row before. Other rows have 0.
 
     Returns:
         The largest group's size, and a sum that keeps the reading ahead from being optimised away.
@@ -224,15 +226,14 @@ class Order(NamedTuple):
 
     Attributes:
         rows: uint32[n], indices into the seeds, by hash, seed bytes, left context and following text.
-        first: uint8[n], 0 but for the first row of each group: there 1 where its hash begins like that of the row
-            before, else 2.
+        bounds: int64[g + 1], where each group's rows begin.
         nodes: int64[m, 2], first and one past the last group of each node (see `nodes.py`).
         node_bounds: int64[m + 1], where each node's rows begin.
         node_rows: uint32[], each node's rows by following text, whatever their left context.
     """
 
     rows: Array
-    first: Array
+    bounds: Array
     nodes: Array
     node_bounds: Array
     node_rows: Array
@@ -271,7 +272,7 @@ def order_seeds(text: Array, starts: Array, seeds: Seeds, hashes: Array, layout:
     if _unproved(text, positions, chain, rows, first, layout.seed_bytes):
         raise RuntimeError("the order of equal seeds could not be proved")
     nodes = build_nodes(text, positions, chain, rows, first, bounds, layout)
-    return Order(rows, first, *nodes)
+    return Order(rows, bounds, *nodes)
 
 
 def _new_chain(seeds: int, groups: int) -> Chain:

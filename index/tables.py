@@ -22,6 +22,22 @@ def _fill_filter(words: Array, hashes: Array, shift: Any) -> None:
         words[np.int64(hashes[n] >> shift)] |= filter_mask(hashes[n])
 
 
+@kernel
+def _gather(values: Array, rows: Array, out: Array) -> None:
+    for r in range(rows.size):
+        out[r] = values[rows[r]]
+
+
+@kernel
+def _fill_buckets(keys: Array, shift: Any, buckets: Array) -> None:
+    bucket = 0
+    for g in range(keys.size):
+        while bucket <= np.int64(keys[g] >> shift):
+            buckets[bucket] = g
+            bucket += 1
+    buckets[bucket:] = keys.size
+
+
 def build_tables(text: Array, starts: Array, layout: Layout) -> tuple[dict[str, Array], dict[str, Any]]:
     """Choose, sort and group the seeds of a text.
 
@@ -37,32 +53,35 @@ def build_tables(text: Array, starts: Array, layout: Layout) -> tuple[dict[str, 
     seeds = choose_seeds(text, starts[:-1], starts[1:] - 1, layout)
     hashes = hash_seeds(text, seeds.positions, layout)
     order = order_seeds(text, starts, seeds, hashes, layout)
-    rows = order.rows
-    wide = text.size >= NARROW_LIMIT
-    number = np.int64 if wide else np.uint32
-    firsts = np.flatnonzero(order.first)
-    keys = hashes[rows[firsts]]
+    number = np.int64 if text.size >= NARROW_LIMIT else np.uint32
+    keys = np.empty(order.bounds.size - 1, dtype=np.uint64)
+    _gather(hashes, order.rows[order.bounds[:-1]], keys)
     del hashes
-    postings = seeds.positions[rows].astype(number)
     bits = {"bucket_bits": max(1, int(keys.size // GROUPS_PER_BUCKET).bit_length())}
     bits["filter_bits"] = max(1, int(FILTER_BITS_PER_GROUP * keys.size // 64).bit_length())
-    prefixes = keys >> np.uint64(64 - bits["bucket_bits"])
-    every = np.arange((1 << bits["bucket_bits"]) + 1, dtype=np.uint64)
+    buckets = np.empty((1 << bits["bucket_bits"]) + 1, dtype=number)
+    _fill_buckets(keys, np.uint64(64 - bits["bucket_bits"]), buckets)
     words = np.zeros(1 << bits["filter_bits"], dtype=np.uint64)
     _fill_filter(words, keys, np.uint64(64 - bits["filter_bits"]))
     tables = {
         "keys": (keys >> np.uint64(64 - bits["bucket_bits"] - 16)).astype(np.uint16),
-        "groups": np.append(firsts, rows.size).astype(number),
+        "groups": order.bounds.astype(number),
         "edges": _edges(seeds, layout.gap),
         "nodes": order.nodes,
         "node_bounds": order.node_bounds,
-        "node_postings": seeds.positions[order.node_rows].astype(number),
-        "postings": postings,
-        "buckets": np.searchsorted(prefixes, every).astype(number),
+        "node_postings": _postings(seeds, order.node_rows, number),
+        "postings": _postings(seeds, order.rows, number),
+        "buckets": buckets,
         "filter": words,
         **{f"run_{name}": array for name, array in build_runs(text, starts, seeds.runs)._asdict().items()},
     }
-    return tables, {"wide": bool(wide), **bits}
+    return tables, {"wide": number is np.int64, **bits}
+
+
+def _postings(seeds: Seeds, rows: Array, number: Any) -> Array:
+    postings = np.empty(rows.size, dtype=number)
+    _gather(seeds.positions, rows, postings)
+    return postings
 
 
 def _edges(seeds: Seeds, gap: int) -> Array:
