@@ -275,10 +275,16 @@ class Index:
         for shard in self.shards(1):
             yield from shard
 
-    def shards(self, count: int) -> list["Shard"]:
-        """Cut the documents into `count` disjoint parts of about equal text, each picklable and iterable."""
-        total = sum(segment.text.size for segment in self._segments)
-        bounds = [total * number // count for number in range(count + 1)]
+    def shards(self, count: int, first_segment: int = 0) -> list["Shard"]:
+        """Cut the documents into `count` disjoint parts of about equal text, each picklable and iterable.
+
+        Args:
+            count: how many parts.
+            first_segment: segments in front of this one, and what they hold already, are left out.
+        """
+        sizes = [segment.text.size for segment in self._segments]
+        before, total = sum(sizes[:first_segment]), sum(sizes[first_segment:])
+        bounds = [before + total * number // count for number in range(count + 1)]
         return [
             Shard(str(self.directory), low, high) for low, high in zip(bounds[:-1], bounds[1:], strict=True)
         ]

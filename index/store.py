@@ -104,11 +104,16 @@ def _fingerprint(hashes: Array, documents: Array, ids: Array, offsets: Array, su
 class TextStore:
     """The documents of one segment while it is built. Grows batch by batch; holds identical texts once."""
 
-    def __init__(self) -> None:
+    def __init__(self, expected: int) -> None:
+        """Begin an empty store.
+
+        Args:
+            expected: bytes of text that will come, roughly: growing beyond costs a copy.
+        """
         self.count = 0
         self.records = 0
         self.fingerprint = np.zeros(2, dtype=np.uint64)
-        self._text = np.empty(1 << 16, dtype=np.uint8)
+        self._text = np.empty(max(expected, 1 << 16), dtype=np.uint8)
         self._text[0] = DOCUMENT_MARK
         self._starts = np.ones(1025, dtype=np.int64)
         self._hashes = np.empty((1024, 2), dtype=np.uint64)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from index.layout import FORMAT, VERSION, layout_for
-from index.pieces import Piece, ReadOptions
+from index.pieces import BATCH_BYTES, Piece, ReadOptions
 from index.private import FOLDER
 from index.segment import read_json, write_json, write_segment
 from index.sources import read_documents
@@ -103,7 +103,8 @@ def _build_segments(task: BuildTask) -> TaskResult:
     stores: list[tuple[str, int, int]] = []
     skipped = not_text = 0
     read = (0, 0)
-    store = TextStore()
+    expected = min(task.segment_bytes, sum(piece.size for piece in task.pieces)) + BATCH_BYTES
+    store = TextStore(expected)
     for batch in read_documents(task.pieces, task.reading):
         skipped += batch.skipped
         not_text += batch.not_text
@@ -113,7 +114,7 @@ def _build_segments(task: BuildTask) -> TaskResult:
             task.note.write_text(f"{read[0]} {read[1]}", encoding="ascii")
         if store.used >= task.segment_bytes:
             stores.append(_finish(store, task, len(stores)))
-            store = TextStore()
+            store = TextStore(expected)
     if store.records:
         stores.append(_finish(store, task, len(stores)))
     names, records, sizes = zip(*stores, strict=True) if stores else ((), (), ())
