@@ -62,51 +62,36 @@ def _compare_seeds(text: Array, i: Any, j: Any, words: Any) -> Any:
     return 0
 
 
+class _Seeds(NamedTuple):
+    """What seeds are grouped by: their text (`words` words each), hashes, positions and left contexts."""
+
+    text: Array
+    hashes: Array
+    positions: Array
+    lefts: Array
+    words: Any
+
+
 @plain_kernel
-def _compare_groups(
-    text: Array, hashes: Array, positions: Array, lefts: Array, a: Any, b: Any, words: Any
-) -> Any:
+def _compare_groups(s: _Seeds, a: Any, b: Any) -> Any:
     """Order two seeds by hash, bytes and left context; 0 where both belong to one group."""
-    order = _compare_seeds(text, positions[a], positions[b], words)
-    if order != 0 and hashes[a] != hashes[b]:
-        return -1 if hashes[a] < hashes[b] else 1
+    order = _compare_seeds(s.text, s.positions[a], s.positions[b], s.words)
+    if order != 0 and s.hashes[a] != s.hashes[b]:
+        return -1 if s.hashes[a] < s.hashes[b] else 1
     if order == 0:
-        order = _compare_left(text, positions[a], positions[b], min(lefts[a], lefts[b]))
-    if order == 0 and lefts[a] != lefts[b]:
-        return -1 if lefts[a] < lefts[b] else 1
+        order = _compare_left(s.text, s.positions[a], s.positions[b], min(s.lefts[a], s.lefts[b]))
+    if order == 0 and s.lefts[a] != s.lefts[b]:
+        return -1 if s.lefts[a] < s.lefts[b] else 1
     return order
 
 
 @plain_kernel
-def _sort_groups(
-    text: Array,
-    hashes: Array,
-    positions: Array,
-    lefts: Array,
-    rows: Array,
-    low: Any,
-    high: Any,
-    words: Any,
-    stack: Array,
-) -> None:
+def _sort_groups(s: _Seeds, rows: Array, low: Any, high: Any, stack: Array) -> None:
     """Sort rows of nearly equal hash by group: few groups, many rows in each, so equal ones are set aside at once."""
     depth = 0
     while True:
         while high - low > SMALL:
-            pivot = rows[low + np.int64((np.uint64(high - low) * MULTIPLIER) >> np.uint64(33)) % (high - low)]
-            below, r, above = low, low, high
-            while r < above:
-                row = rows[r]
-                order = _compare_groups(text, hashes, positions, lefts, row, pivot, words)
-                if order < 0:
-                    rows[r], rows[below] = rows[below], row
-                    below += 1
-                    r += 1
-                elif order > 0:
-                    above -= 1
-                    rows[r], rows[above] = rows[above], row
-                else:
-                    r += 1
+            below, above = _partition(s, rows, low, high)
             # The larger side waits, so that few do.
             if below - low > high - above:
                 stack[depth, 0], stack[depth, 1] = low, below
@@ -115,13 +100,7 @@ def _sort_groups(
                 stack[depth, 0], stack[depth, 1] = above, high
                 high = below
             depth += 1
-        for r in range(low + 1, high):
-            row = rows[r]
-            s = r
-            while s > low and _compare_groups(text, hashes, positions, lefts, row, rows[s - 1], words) < 0:
-                rows[s] = rows[s - 1]
-                s -= 1
-            rows[s] = row
+        _insert(s, rows, low, high)
         if depth == 0:
             return
         depth -= 1
@@ -129,25 +108,51 @@ def _sort_groups(
 
 
 @plain_kernel
-def _fetch(
-    text: Array, positions: Array, lefts: Array, packed: Array, bits: Any, rows: Array, low: Any, high: Any
-) -> Any:
+def _partition(s: _Seeds, rows: Array, low: Any, high: Any) -> Any:
+    """Bring rows below, of and above the group of one of them together; return where the second and third begin."""
+    size = high - low
+    pivot = rows[low + np.int64((np.uint64(size) * MULTIPLIER) >> np.uint64(33)) % size]
+    below, r, above = low, low, high
+    while r < above:
+        row = rows[r]
+        order = _compare_groups(s, row, pivot)
+        if order < 0:
+            rows[r], rows[below] = rows[below], row
+            below += 1
+            r += 1
+        elif order > 0:
+            above -= 1
+            rows[r], rows[above] = rows[above], row
+        else:
+            r += 1
+    return below, above
+
+
+@plain_kernel
+def _insert(s: _Seeds, rows: Array, low: Any, high: Any) -> None:
+    for r in range(low + 1, high):
+        row = rows[r]
+        at = r
+        while at > low and _compare_groups(s, row, rows[at - 1]) < 0:
+            rows[at] = rows[at - 1]
+            at -= 1
+        rows[at] = row
+
+
+@plain_kernel
+def _fetch(s: _Seeds, packed: Array, bits: Any, rows: Array, low: Any, high: Any) -> Any:
     """Read what comparing rows will read, so that the cache misses of many rows overlap; the sum is of no use."""
     touched = np.uint64(0)
     for r in range(low, high):
         prefix = packed[r] >> bits
         if packed[max(r - 1, 0)] >> bits == prefix or packed[min(r + 1, packed.size - 1)] >> bits == prefix:
-            j = rows[r]
-            at = positions[j]
-            touched += np.uint64(lefts[j]) + np.uint64(text[at - 1]) + np.uint64(text[at + 24])
+            at = s.positions[rows[r]]
+            touched += np.uint64(s.lefts[rows[r]]) + np.uint64(s.text[at - 1]) + np.uint64(s.text[at + 24])
     return touched
 
 
 @kernel
-def _group(
-    text: Array, hashes: Array, positions: Array, lefts: Array, packed: Array, bits: Any, words: Any, rows: Array,
-    first: Array,
-) -> Any:  # fmt: skip
+def _group(s: _Seeds, packed: Array, bits: Any, rows: Array, first: Array) -> Any:
     """Turn sorted packed words into rows sorted by group; mark each group's first.
 
     The mark says whether the hash begins like that of the row before. Other rows have 0.
@@ -165,17 +170,17 @@ def _group(
     while low < n:
         if low >= fetched:
             fetched = min(low + AHEAD, n)
-            touched += _fetch(text, positions, lefts, packed, bits, rows, low, fetched)
+            touched += _fetch(s, packed, bits, rows, low, fetched)
         high = low + 1
         prefix = packed[low] >> bits
         while high < n and packed[high] >> bits == prefix:
             high += 1
         if high - low > 1:
-            _sort_groups(text, hashes, positions, lefts, rows, low, high, words, stack)
+            _sort_groups(s, rows, low, high, stack)
         begin = low
         first[low] = NEW_HASH
         for r in range(low + 1, high):
-            if _compare_groups(text, hashes, positions, lefts, rows[r - 1], rows[r], words) != 0:
+            if _compare_groups(s, rows[r - 1], rows[r]) != 0:
                 first[r] = SAME_HASH
                 largest = max(largest, r - begin)
                 begin = r
@@ -252,7 +257,7 @@ def order_seeds(text: Array, starts: Array, seeds: Seeds, hashes: Array, layout:
     Raises:
         RuntimeError: the order could not be proved (two different texts with one hash: choose another MULTIPLIER).
     """
-    positions, words = seeds.positions, layout.words
+    positions = seeds.positions
     # High bits of the hash and the number of the seed share one word: plain words are what numpy sorts best.
     bits = np.uint64(max(1, int(positions.size).bit_length()))
     packed = hashes >> bits << bits
@@ -260,7 +265,7 @@ def order_seeds(text: Array, starts: Array, seeds: Seeds, hashes: Array, layout:
     packed.sort()
     rows = np.empty(positions.size, dtype=np.uint32)
     first = np.zeros(positions.size, dtype=np.uint8)
-    largest, _ = _group(text, hashes, positions, seeds.lefts, packed, bits, words, rows, first)
+    largest, _ = _group(_Seeds(text, hashes, positions, seeds.lefts, layout.words), packed, bits, rows, first)
     del packed
     groups = np.count_nonzero(first)
     chain = _new_chain(positions.size, groups)
