@@ -71,7 +71,10 @@ class PromptFamilies(Settings):
 
     families: dict[FamilyName, Family] = Field(min_length=1, description="Families by the name reports show.")
     public_text: tuple[str, ...] = Field(
-        (), description="Text files, folders of them or Parquet files; never the corpus under test."
+        (), description="Text files, folders of them or Parquet files; not the corpus under test."
+    )
+    public_text_is_corpus: bool = Field(
+        False, description="Let public_text be a part of the corpus under test; the prompts then are, too."
     )
     public_column: str = Field("text", min_length=1, description="Column of the text in Parquet files.")
     public_bytes: int = Field(

@@ -20,6 +20,7 @@ from extraction.settings import Settings
 BYTE_TOKENIZER = "bytes"
 """As `model.tokenizer`: one token for each byte, for dry runs that have no model."""
 
+_ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 _PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _TOKENIZER_FILES = (
     "tokenizer.json",
@@ -51,6 +52,9 @@ class ModelSettings(Settings):
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
         "auto", description="Number format; auto: float32 on a CPU, the checkpoint's own elsewhere."
     )
+    adapter: str | None = Field(
+        None, description="Folder of a LoRA adapter over the model, in safetensors; the vllm engine alone."
+    )
     trust_remote_code: bool = Field(False, description="Run Python code that comes with the model.")
 
 
@@ -67,6 +71,23 @@ def model_path(settings: ModelSettings) -> Path:
         raise InputError("model.path: this engine needs a model; name a folder of safetensors or a GGUF file")
     path = _located(settings.path, settings.revision, "model.path")
     return _gguf(path) if path.is_file() else _weights_folder(path)
+
+
+def adapter_path(settings: ModelSettings) -> Path | None:
+    """Find the folder of the LoRA adapter, if there is one.
+
+    Raises:
+        InputError: it lacks `adapter_config.json` or its weights in safetensors.
+    """
+    if settings.adapter is None:
+        return None
+    path = Path(settings.adapter).expanduser()
+    missing = [name for name in _ADAPTER_FILES if not (path / name).is_file()]
+    if missing:
+        raise InputError(
+            f"model.adapter: {path}: {missing[0]} is missing; name a folder that an adapter was saved to"
+        )
+    return path
 
 
 def tokenizer_path(settings: ModelSettings) -> Path:
@@ -160,16 +181,17 @@ def torch_dtype(settings: ModelSettings, device: str) -> Any:
 
 
 def model_fingerprint(settings: ModelSettings) -> str:
-    """Hash the content of the weights and of the model's config.
+    """Hash the content of the weights and of the model's config, and those of the adapter.
 
     Returns:
         SHA-256 in hex over the names and bytes of the files; where they lie does not matter.
     """
-    path = model_path(settings)
+    path, adapter = model_path(settings), adapter_path(settings)
+    added = [] if adapter is None else [adapter / name for name in _ADAPTER_FILES]
     if path.is_file():
-        return _hash_files([path], named=False)
+        return _hash_files([path], named=False)  # no engine puts an adapter over such a file
     code = path.glob("*.py") if settings.trust_remote_code else ()
-    return _hash_files([*path.glob("*.safetensors"), path / "config.json", *code])
+    return _hash_files([*path.glob("*.safetensors"), path / "config.json", *code, *added])
 
 
 def tokenizer_fingerprint(settings: ModelSettings) -> str:
@@ -184,7 +206,7 @@ def tokenizer_fingerprint(settings: ModelSettings) -> str:
 
 def _hash_files(files: Iterable[Path], named: bool = True) -> str:
     digest = hashlib.sha256()
-    for file in sorted(files):
+    for file in sorted(files, key=lambda file: file.name):
         if named:
             digest.update(f"{file.name}\0{file.stat().st_size}\0".encode())
         with file.open("rb") as stream:

@@ -9,9 +9,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator
 
 from extraction.errors import InputError
 from extraction.settings import Settings
@@ -48,6 +48,22 @@ class Sampling(Settings):
         le=1_000_000,
         description="Most tokens of one generation; a family may override it. Default 256.",
     )
+    stop_strings: tuple[Annotated[str, Field(min_length=1)], ...] | None = Field(
+        None,
+        max_length=16,
+        description="A generation ends with the first of these in its text, and the tokens that write it count. "
+        "Default none.",
+    )
+    temperature_decay: bool | None = Field(
+        None,
+        description="Start at temperature 10 and fall to `temperature` over the first 20 tokens; transformers "
+        "alone. Default no.",
+    )
+
+    @field_validator("stop_strings", mode="before")
+    @classmethod
+    def _one_string_is_a_list_of_one(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value  # generation_config.json has either
 
 
 @dataclass(frozen=True)
@@ -55,6 +71,10 @@ class ResolvedSampling:
     """The settings that are really used.
 
     Attributes:
+        stop_strings: a generation ends after the token that completes the first of these; that token and all
+            before it count as generated, as an end-of-sequence token does. Special tokens are written out.
+        temperature_decay: the sampling of Carlini et al. (2021), which makes openings diverse: the first token
+            is drawn at temperature 10, the twenty-first and all later ones at `temperature`.
         stop_token_ids: a generation ends after the first of these; it counts as generated.
         origins: for each other attribute, `config`, `generation_config.json`, `config.json`, `tokenizer`
             or `default`.
@@ -68,17 +88,21 @@ class ResolvedSampling:
     presence_penalty: float
     frequency_penalty: float
     max_tokens: int
+    stop_strings: tuple[str, ...]
+    temperature_decay: bool
     stop_token_ids: tuple[int, ...]
     origins: Mapping[str, str]
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
         """Give each setting with its origin, for run.json and the report: `{"top_k": {"value", "from"}}`."""
         values = {name: getattr(self, name) for name in self.origins}
-        values["stop_token_ids"] = list(self.stop_token_ids)
-        return {name: {"value": value, "from": self.origins[name]} for name, value in values.items()}
+        return {
+            name: {"value": list(value) if isinstance(value, tuple) else value, "from": self.origins[name]}
+            for name, value in values.items()
+        }
 
 
-_DEFAULTS: dict[str, float | int] = {
+_DEFAULTS: dict[str, float | int | tuple[str, ...]] = {
     "temperature": 1.0,
     "top_p": 1.0,
     "top_k": 0,
@@ -87,6 +111,8 @@ _DEFAULTS: dict[str, float | int] = {
     "presence_penalty": 0.0,
     "frequency_penalty": 0.0,
     "max_tokens": 256,
+    "stop_strings": (),
+    "temperature_decay": False,
 }
 _NAMES_IN_FILE = {"max_tokens": "max_new_tokens"}
 

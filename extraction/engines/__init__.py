@@ -7,10 +7,30 @@ from extraction.engines.settings import (
     EngineSettings,
     ModelSettings,
     TransformersSettings,
+    VllmSettings,
 )
+from extraction.errors import InputError
 from extraction.sampling import ResolvedSampling
 
-__all__ = ["Engine", "load_engine"]
+__all__ = ["Engine", "check_engine", "load_engine"]
+
+
+def check_engine(settings: EngineSettings, model: ModelSettings, sampling: ResolvedSampling) -> None:
+    """Refuse what an engine cannot do, before anything is loaded.
+
+    Raises:
+        InputError: the sampling or the model asks for it.
+    """
+    if sampling.temperature_decay and not isinstance(settings, TransformersSettings):
+        raise InputError(
+            f"sampling.temperature_decay: the {settings.kind} engine has one temperature for a whole generation; "
+            "use engine.kind transformers or leave it out"
+        )
+    if model.adapter is not None and not isinstance(settings, VllmSettings):
+        raise InputError(
+            f"model.adapter: the {settings.kind} engine loads no adapter; use engine.kind vllm, or merge it into "
+            "the model's weights"
+        )
 
 
 def load_engine(settings: EngineSettings, model: ModelSettings, sampling: ResolvedSampling) -> Engine:
@@ -24,6 +44,7 @@ def load_engine(settings: EngineSettings, model: ModelSettings, sampling: Resolv
     Raises:
         InputError: the model, the tokenizer or an option cannot be used.
     """
+    check_engine(settings, model, sampling)
     if isinstance(settings, TransformersSettings):
         from extraction.engines.transformers_engine import TransformersEngine
 

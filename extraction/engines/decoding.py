@@ -15,6 +15,7 @@ import torch
 
 from extraction.engines.cache import new_cache
 from extraction.engines.sampler import Sampler, uniforms
+from extraction.engines.stopping import StopStrings, StopWatch
 from extraction.records import Request
 from extraction.sampling import ResolvedSampling
 
@@ -56,17 +57,23 @@ class Decoder:
     """Decodes batches with one model and one set of sampling settings."""
 
     def __init__(
-        self, model: Any, sampling: ResolvedSampling, batch_size: int, max_length: int | None
+        self,
+        model: Any,
+        sampling: ResolvedSampling,
+        stops: StopStrings,
+        batch_size: int,
+        max_length: int | None,
     ) -> None:
         """Prepare a model.
 
         Args:
             model: a `transformers` causal language model in evaluation mode.
             sampling: how tokens are drawn.
+            stops: the stop strings of that sampling.
             batch_size: rows of every batch.
             max_length: the most tokens of prompt and output; None where the model has no bound.
         """
-        self._model, self._sampling = model, sampling
+        self._model, self._sampling, self._stops = model, sampling, stops
         self._batch_size, self._max_length = batch_size, max_length
         self._device = str(model.device)
         parameters = inspect.signature(model.forward).parameters
@@ -87,8 +94,7 @@ class Decoder:
         filled = [*requests, *[requests[0]] * (self._batch_size - len(requests))]
         limits = [self._limit(request) for request in requests]
         tokens, logprobs = self._loop(filled, limits)
-        stops = set(self._sampling.stop_token_ids)
-        return [_cut(*row, stops) for row in zip(tokens, logprobs, limits, strict=False)]
+        return [self._cut(*row) for row in zip(tokens, logprobs, limits, strict=False)]
 
     def _limit(self, request: Request) -> int:
         room = (
@@ -106,7 +112,7 @@ class Decoder:
         cache = new_cache(self._model, width + steps)
         draws = uniforms([r.seed for r in requests], steps).to(self._device)
         ends = torch.tensor(limits + [0] * (rows - len(limits)), device=self._device)
-        ended, sampler = ends <= 0, None
+        ended, sampler, watch = ends <= 0, None, StopWatch(self._stops, rows)
         tokens, logprobs = [], []
         for step in range(steps):
             logits = self._logits(ids, mask[:, : width + step], cache)
@@ -118,6 +124,8 @@ class Decoder:
             tokens.append(drawn)
             logprobs.append(scores)
             ended = ended | torch.isin(drawn, self._stop) | (ends <= step + 1)
+            if self._stops.strings:
+                ended = ended | torch.tensor(watch.add(drawn.tolist()), device=self._device)
             if bool(ended.all()):
                 break
             ids = drawn[:, None]
@@ -149,10 +157,11 @@ class Decoder:
             return mask.sum(-1, keepdim=True) - 1
         return (mask.cumsum(-1) - 1).clamp_(min=0)
 
-
-def _cut(tokens: list[int], logprobs: list[float], limit: int, stops: set[int]) -> Decoded:
-    """Cut a row after its first end-of-sequence token, which counts, or at its limit."""
-    for position, token in enumerate(tokens[:limit]):
-        if token in stops:
-            return Decoded(tokens[: position + 1], logprobs[: position + 1], "stop")
-    return Decoded(tokens[:limit], logprobs[:limit], "length")
+    def _cut(self, tokens: list[int], logprobs: list[float], limit: int) -> Decoded:
+        """Cut a row after what ends it: an end-of-sequence token, a stop string, or its limit."""
+        stops = self._sampling.stop_token_ids
+        tokens = tokens[:limit]
+        ends = [next((i + 1 for i, token in enumerate(tokens) if token in stops), None)]
+        ends.append(self._stops.end(tokens))
+        end = min((e for e in ends if e is not None), default=None)
+        return Decoded(tokens[:end], logprobs[: end or limit], "length" if end is None else "stop")

@@ -7,6 +7,7 @@ import numpy as np
 
 from extraction.engines.results import completed, failed
 from extraction.engines.settings import DeterministicSettings
+from extraction.engines.stopping import StopStrings
 from extraction.errors import InputError
 from extraction.model import ModelSettings, load_tokenizer
 from extraction.records import Generation, Request
@@ -20,7 +21,7 @@ _FILLER = 40
 class DeterministicEngine:
     """Emits passages and random tokens as the request's seed says, whatever the prompt. Satisfies `Engine`.
 
-    A generation ends with an end-of-sequence token at a random length, or at its limit.
+    A generation ends with an end-of-sequence token at a random length, at a stop string, or at its limit.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class DeterministicEngine:
         """
         tokenizer = load_tokenizer(model)
         self._settings, self._sampling = settings, sampling
+        self._stops = StopStrings.load(sampling, model)
         self._filler = _filler(tokenizer)
         texts = [] if settings.passages is None else read_passages(settings.passages)
         encoded = tokenizer.backend_tokenizer.encode_batch(texts, add_special_tokens=False)
@@ -66,6 +68,8 @@ class DeterministicEngine:
             tokens[length - 1 :] = self._sampling.stop_token_ids[:1]
             reason = "stop"
         tokens = tokens[: request.max_tokens]
+        if (end := self._stops.end(tokens)) is not None:
+            tokens, reason = tokens[:end], "stop"
         return completed(request, tokens, (-rng.exponential(1.0, len(tokens))).tolist(), reason)
 
     def _piece(self, rng: np.random.Generator) -> list[int]:

@@ -1,19 +1,23 @@
-"""A deployed system as an engine: an OpenAI-compatible completions server, asked over HTTP.
+"""A deployed system as an engine: an OpenAI-compatible server, asked over HTTP.
 
-Prompts go as token ids. Where the server returns token ids they are what is counted; where it returns text
-alone, the text is tokenised again and the number of such generations is stated in `settings_used`.
+Where the server returns token ids they are what is counted; where it returns text alone, the text is tokenised
+again and the number of such generations is stated in `settings_used`. Log-probabilities are the server's: those of
+the unmodified model where it is a vLLM with its default `--logprobs-mode`.
 """
 
 import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import httpx
 
+from extraction.engines.openai_protocol import Answer, protocol_of, sampling_fields
 from extraction.engines.results import completed, failed
 from extraction.engines.settings import EndpointSettings
+from extraction.engines.stopping import StopStrings
 from extraction.errors import InputError
 from extraction.model import ModelSettings, load_tokenizer
 from extraction.records import Generation, Request
@@ -35,8 +39,11 @@ class EndpointEngine:
                 sampling needs fields that the server is not to be sent.
         """
         self._settings, self._sampling = settings, sampling
-        self._fields = _sampling_fields(settings, sampling)
+        self._fields = sampling_fields(settings, sampling)
         self._tokenizer = load_tokenizer(model)
+        self._protocol = protocol_of(settings, self._tokenizer)
+        self._stops = StopStrings.load(sampling, model)
+        self._url = f"{settings.base_url.rstrip('/')}/{self._protocol.path}"
         self._retokenised = 0
         limits = httpx.Limits(max_connections=settings.concurrency)
         self._client = httpx.Client(headers=_headers(settings), timeout=settings.timeout, limits=limits)
@@ -59,6 +66,7 @@ class EndpointEngine:
             "kind": self._settings.kind,
             "base_url": self._settings.base_url,
             "model_name": self._settings.model_name,
+            "protocol": self._settings.protocol,
             "exact_repeats": False,
             "retokenised_generations": self._retokenised,
             "sampling": self._sampling.as_dict(),
@@ -72,32 +80,28 @@ class EndpointEngine:
         """Ask for one generation; the flag says whether its text had to be tokenised again."""
         if not request.prompt_token_ids:
             return failed(request), False
-        answer = self._post(request)
-        if answer is None:
+        content = self._post(request)
+        if content is None:
             return failed(request), False
-        choice = answer["choices"][0]
-        reason = "stop" if choice.get("finish_reason") == "stop" else "length"
-        token_ids = choice.get("token_ids")
-        if token_ids is None:
-            return completed(request, self._tokens_of(choice["text"], reason), [], reason), True
-        scores = (choice.get("logprobs") or {}).get("token_logprobs") or []
-        logprobs = [float(score) for score in scores] if len(scores) == len(token_ids) else []
-        return completed(request, list(token_ids), logprobs, reason), False
+        answer = self._protocol.read(content)
+        prompt = answer.prompt_token_ids or self._protocol.prompt(request)
+        own = answer.token_ids
+        token_ids = self._tokens_of(answer) if own is None else own
+        end = self._stops.end(token_ids)
+        reason = "stop" if answer.stopped or end is not None else "length"
+        asked = replace(request, prompt_token_ids=prompt)
+        return completed(asked, token_ids[:end], answer.logprobs[:end], reason), own is None
 
     def _post(self, request: Request) -> Any:
         """Post until it is answered; None where the server refuses this very request."""
-        body = {
-            **self._fields,
-            "prompt": request.prompt_token_ids,
-            "seed": request.seed,
-            "max_tokens": request.max_tokens,
-        }
+        own = {"seed": request.seed, "max_tokens": request.max_tokens}
+        body = {**self._fields, **self._protocol.body(request), **own}
         trouble, wait = "", 0.0
         for attempt in range(self._settings.retries + 1):
             time.sleep(wait)
             wait = _pause(attempt, request.seed)
             try:
-                response = self._client.post(f"{self._settings.base_url.rstrip('/')}/completions", json=body)
+                response = self._client.post(self._url, json=body)
             except httpx.TransportError as error:
                 trouble = type(error).__name__
                 continue
@@ -115,35 +119,17 @@ class EndpointEngine:
             f"{self._settings.base_url}: {trouble}, after {self._settings.retries + 1} tries"
         )
 
-    def _tokens_of(self, text: str, reason: str) -> list[int]:
-        """Tokenise a text again. A generation that stopped by itself drew an end-of-sequence token, which counts."""
-        ids: list[int] = self._tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).ids
-        return [*ids, *self._sampling.stop_token_ids[:1]] if reason == "stop" else ids
+    def _tokens_of(self, answer: Answer) -> list[int]:
+        """Tokenise a text again, with what ended it: both count.
 
-
-def _sampling_fields(settings: EndpointSettings, sampling: ResolvedSampling) -> dict[str, object]:
-    """State every field: a server fills what is left out from defaults of its own."""
-    fields: dict[str, object] = {
-        "model": settings.model_name,
-        "n": 1,
-        "logprobs": 1,
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "presence_penalty": sampling.presence_penalty,
-        "frequency_penalty": sampling.frequency_penalty,
-    }
-    further = {
-        "top_k": sampling.top_k,
-        "min_p": sampling.min_p,
-        "repetition_penalty": sampling.repetition_penalty,
-    }
-    if settings.vllm_fields:
-        return {**fields, **further, "return_token_ids": True}
-    if further != {"top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0}:
-        raise InputError(
-            "engine.vllm_fields: top_k, min_p and repetition_penalty need it; set it or leave them out"
-        )
-    return fields
+        A model that stopped by itself wrote a stop string or drew an end-of-sequence token; a server that does not
+        say which is taken to mean the latter.
+        """
+        encode = self._tokenizer.backend_tokenizer.encode
+        whole = answer.text.removesuffix(answer.stop_string) + answer.stop_string
+        ids: list[int] = encode(whole, add_special_tokens=False).ids
+        ended = answer.stopped and not answer.stop_string
+        return [*ids, *self._sampling.stop_token_ids[:1]] if ended else ids
 
 
 def _headers(settings: EndpointSettings) -> dict[str, str]:

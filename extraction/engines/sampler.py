@@ -13,6 +13,12 @@ from extraction.sampling import ResolvedSampling
 GREEDY = 1e-5
 """Below this temperature the most likely token is taken."""
 
+DECAY_FROM = 10.0
+"""Temperature of the first token where it decays (Carlini et al., 2021)."""
+
+DECAY_TOKENS = 20
+"""Tokens until the decaying temperature has reached the one that is set."""
+
 _BLOCK = 128
 _TOP_P_CANDIDATES = 256
 
@@ -35,8 +41,15 @@ def uniforms(seeds: list[int], steps: int) -> torch.Tensor:
     return torch.from_numpy((state >> np.uint64(11)).astype(np.float64) * 2.0**-53)
 
 
+def temperature_at(sampling: ResolvedSampling, step: int) -> float:
+    """The temperature at which a generation's token number `step`, from 0, is drawn."""
+    if not sampling.temperature_decay or step >= DECAY_TOKENS:
+        return sampling.temperature
+    return DECAY_FROM + (sampling.temperature - DECAY_FROM) * step / DECAY_TOKENS
+
+
 class Sampler:
-    """Samples one batch. Holds what the penalties need to remember."""
+    """Samples one batch. Holds what the penalties and a decaying temperature need to remember."""
 
     def __init__(
         self, sampling: ResolvedSampling, prompts: list[list[int]], vocabulary: int, device: str
@@ -50,6 +63,7 @@ class Sampler:
             device: torch device of the logits.
         """
         self._sampling = sampling
+        self._steps = 0
         self._rows = torch.arange(len(prompts), device=device)
         self._counts: torch.Tensor | None = None
         self._in_prompt: torch.Tensor | None = None
@@ -60,7 +74,7 @@ class Sampler:
                 self._in_prompt[row, torch.tensor(prompt, device=device)] = True
 
     def draw(self, logits: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Draw a token for each row.
+        """Draw the next token of each row.
 
         Args:
             logits: of the unmodified model, float32, shape (rows, vocabulary).
@@ -70,10 +84,12 @@ class Sampler:
             Token ids, and their log-probabilities under the unmodified model, both of shape (rows,).
         """
         penalised = self._penalise(logits)
-        if self._sampling.temperature < GREEDY:
+        temperature = temperature_at(self._sampling, self._steps)
+        self._steps += 1
+        if temperature < GREEDY:
             tokens = penalised.argmax(-1)
         else:
-            tokens = self._sample(penalised, uniform)
+            tokens = self._sample(penalised / temperature, uniform)
         if self._counts is not None:
             self._counts[self._rows, tokens] += 1
         chosen = logits.gather(-1, tokens[:, None]).squeeze(-1)
@@ -90,7 +106,6 @@ class Sampler:
 
     def _sample(self, logits: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
         settings = self._sampling
-        logits = logits / settings.temperature
         weights = (logits - logits.amax(-1, keepdim=True)).exp_()
         if settings.min_p > 0:
             weights = weights.masked_fill(weights < settings.min_p, 0)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from extraction.model import ModelSettings
 from extraction.settings import Settings
@@ -55,13 +55,27 @@ class VllmSettings(Settings):
         1, ge=0, le=64, description="GPUs of a worker: `tensor_parallel_size`; 0 on a CPU."
     )
 
+    @model_validator(mode="after")
+    def _as_many_gpus_as_it_uses(self) -> "VllmSettings":
+        if self.gpus_per_worker not in (0, self.tensor_parallel_size):
+            raise ValueError(
+                f"gpus_per_worker: set it to {self.tensor_parallel_size}, as tensor_parallel_size is, or to 0 on "
+                "a CPU"
+            )
+        return self
+
 
 class EndpointSettings(Settings):
-    """A deployed system that speaks the OpenAI completions protocol."""
+    """A deployed system that speaks the OpenAI protocol."""
 
     kind: Literal["endpoint"] = Field(description="An OpenAI-compatible server.")
     base_url: str = Field(pattern=r"^https?://[^@\s]+$", description="Address up to and including /v1.")
     model_name: str = Field(min_length=1, description="The model's name on that server.")
+    protocol: Literal["completions", "chat"] = Field(
+        "completions",
+        description="`chat`: prompts are messages, and the server writes its own chat template.",
+    )
+    system: str | None = Field(None, description="System prompt of the chat.")
     api_key_env: str | None = Field(
         None, description="Environment variable that holds the key; never the key."
     )
@@ -73,6 +87,12 @@ class EndpointSettings(Settings):
     retries: int = Field(6, ge=0, le=100, description="Further tries after 429, 5xx or a broken connection.")
     cpus_per_worker: int = Field(1, ge=1, le=1024, description="CPU cores that Ray sets aside for a worker.")
     gpus_per_worker: Literal[0] = Field(0, description="The server has the GPUs.")
+
+    @model_validator(mode="after")
+    def _system_needs_chat(self) -> "EndpointSettings":
+        if self.system is not None and self.protocol != "chat":
+            raise ValueError("system: a system prompt needs protocol: chat")
+        return self
 
 
 class DeterministicSettings(Settings):

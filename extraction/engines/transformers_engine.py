@@ -9,6 +9,7 @@ import transformers
 from extraction.engines.decoding import Decoder, batches
 from extraction.engines.results import completed, failed
 from extraction.engines.settings import TransformersSettings
+from extraction.engines.stopping import StopStrings
 from extraction.model import ModelSettings, load_model
 from extraction.records import Generation, Request
 from extraction.sampling import ResolvedSampling
@@ -33,7 +34,8 @@ class TransformersEngine:
         config = self._model.config.get_text_config()
         self._vocabulary: int = config.vocab_size
         self._max_length: int | None = getattr(config, "max_position_embeddings", None)
-        self._decoder = Decoder(self._model, sampling, settings.batch_size, self._max_length)
+        stops = StopStrings.load(sampling, model)
+        self._decoder = Decoder(self._model, sampling, stops, settings.batch_size, self._max_length)
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Sample once for each request; see `Engine`."""

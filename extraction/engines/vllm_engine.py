@@ -1,18 +1,24 @@
 """The production engine: vLLM in this process, fed token ids, with every sampling field stated."""
 
+import json
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from extraction.engines.results import completed, failed
 from extraction.engines.settings import VllmSettings
+from extraction.engines.stopping import StopStrings
 from extraction.errors import InputError
-from extraction.model import ModelSettings, model_path
+from extraction.model import ModelSettings, adapter_path, model_path, tokenizer_path
 from extraction.records import Generation, Request
 from extraction.sampling import ResolvedSampling
 
 # vLLM reports its use to a server by default; nothing of a test is sent anywhere. Read when vLLM is imported.
 os.environ["VLLM_NO_USAGE_STATS"] = "1"
+
+_LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+"""The ranks that vLLM can be prepared for."""
 
 
 class VllmEngine:
@@ -28,7 +34,9 @@ class VllmEngine:
             InputError: vLLM is not installed, or cannot take this model or these options.
         """
         self._settings, self._sampling = settings, sampling
-        self._llm = _load(settings, model)
+        self._stops = StopStrings.load(sampling, model)
+        self._adapter = adapter_path(model)
+        self._llm = _load(settings, model, self._adapter, bool(sampling.stop_strings))
         config = self._llm.llm_engine.model_config
         self._max_length: int = config.max_model_len
         self._vocabulary: int = config.get_vocab_size()
@@ -38,7 +46,7 @@ class VllmEngine:
         """Sample once for each request; see `Engine`."""
         usable = [i for i, request in enumerate(requests) if self._fits(request)]
         outputs = self._run([requests[i] for i in usable]) if usable else []
-        results = {i: _read(requests[i], output) for i, output in zip(usable, outputs, strict=True)}
+        results = {i: self._read(requests[i], output) for i, output in zip(usable, outputs, strict=True)}
         return [results[i] if i in results else failed(request) for i, request in enumerate(requests)]
 
     def settings_used(self) -> dict[str, object]:
@@ -53,6 +61,7 @@ class VllmEngine:
             "max_length": self._max_length,
             "tensor_parallel_size": self._settings.tensor_parallel_size,
             "quantization": self._settings.quantization,
+            "adapter": None if self._adapter is None else self._adapter.name,
             "exact_repeats": False,
             "sampling": self._sampling.as_dict(),
         }
@@ -71,6 +80,7 @@ class VllmEngine:
                 [{"prompt_token_ids": request.prompt_token_ids} for request in requests],
                 [self._parameters(request) for request in requests],
                 use_tqdm=False,
+                lora_request=_lora(self._adapter),
             )
         except Exception:
             self.close()  # a dead vLLM can keep the next call waiting for ever
@@ -102,11 +112,25 @@ class VllmEngine:
             stop_token_ids=list(sampling.stop_token_ids),
             logprobs=0,  # of the sampled token alone
             flat_logprobs=True,
-            detokenize=False,
+            detokenize=bool(sampling.stop_strings),
+            stop=list(sampling.stop_strings),
+            include_stop_str_in_output=True,
+            skip_special_tokens=False,  # a stop string may be one
         )
 
+    def _read(self, request: Request, output: Any) -> Generation:
+        sample = output.outputs[0]
+        if sample.finish_reason not in ("stop", "length"):
+            return failed(request)
+        token_ids, scores = list(sample.token_ids), sample.logprobs
+        logprobs = [scores.logprobs[start] for start in scores.start_indices]
+        end = self._stops.end(token_ids)
+        reason = sample.finish_reason if end is None else "stop"
+        return completed(request, token_ids[:end], logprobs[:end], reason)
 
-def _load(settings: VllmSettings, model: ModelSettings) -> Any:
+
+def _load(settings: VllmSettings, model: ModelSettings, adapter: Path | None, tokenizer: bool) -> Any:
+    """Load vLLM, with a tokenizer only where it has to look for stop strings."""
     path = model_path(model)
     if path.is_file():
         raise InputError(
@@ -121,10 +145,17 @@ def _load(settings: VllmSettings, model: ModelSettings) -> Any:
         | {"quantization", "enforce_eager"},
         exclude_none=True,
     )
+    if adapter is not None:
+        wanted |= {"enable_lora": True, "max_lora_rank": _rank(adapter)}
+    if settings.tensor_parallel_size > 1:
+        wanted["distributed_executor_backend"] = (
+            "mp"  # the actor has its GPUs already; Ray is not asked again
+        )
     try:
         return LLM(
             model=str(path),
-            skip_tokenizer_init=True,
+            tokenizer=str(tokenizer_path(model)) if tokenizer else None,
+            skip_tokenizer_init=not tokenizer,
             trust_remote_code=model.trust_remote_code,
             dtype=model.dtype,
             generation_config="vllm",  # else vLLM fills sampling fields from the model's file behind our back
@@ -137,10 +168,20 @@ def _load(settings: VllmSettings, model: ModelSettings) -> Any:
         raise InputError(f"engine: vLLM cannot load {path}: {reason}") from error
 
 
-def _read(request: Request, output: Any) -> Generation:
-    sample = output.outputs[0]
-    if sample.finish_reason not in ("stop", "length"):
-        return failed(request)
-    scores = sample.logprobs
-    logprobs = [scores.logprobs[start] for start in scores.start_indices]
-    return completed(request, list(sample.token_ids), logprobs, sample.finish_reason)
+def _lora(adapter: Path | None) -> Any:
+    from vllm.lora.request import LoRARequest
+
+    return None if adapter is None else LoRARequest(adapter.name, 1, str(adapter))
+
+
+def _rank(adapter: Path) -> int:
+    """The least rank that vLLM can be prepared for and that holds the adapter's own."""
+    file = adapter / "adapter_config.json"
+    try:
+        rank = int(json.loads(file.read_text(encoding="utf-8"))["r"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"model.adapter: {file}: no rank `r` in it; save the adapter again") from error
+    holding = [size for size in _LORA_RANKS if size >= rank]
+    if not holding:
+        raise InputError(f"model.adapter: {file}: rank {rank} is above {_LORA_RANKS[-1]}, vLLM's highest")
+    return holding[0]

@@ -16,14 +16,14 @@ from tests.extraction.tiny_models import SENTENCES, request
 MODEL = ModelSettings(tokenizer=BYTE_TOKENIZER)
 
 
-def engine(tmp_path: Path, **settings: Any) -> Any:
+def engine(tmp_path: Path, stop_strings: tuple[str, ...] = (), **settings: Any) -> Any:
     passages = tmp_path / "passages.txt"
     passages.write_text("\n\n".join(SENTENCES))
     tokenizer = load_tokenizer(MODEL)
     return load_engine(
         DeterministicSettings(kind="deterministic", passages=passages, **settings),
         MODEL,
-        resolve_sampling(Sampling(), None, tokenizer.eos_token_id),
+        resolve_sampling(Sampling(stop_strings=stop_strings), None, tokenizer.eos_token_id),
     )
 
 
@@ -51,6 +51,21 @@ def test_generations_end_as_a_models_do(tmp_path: Path) -> None:
     for g in generations:
         assert len(g.logprobs) == len(g.token_ids) and (len(g.token_ids) == 200 or g.finish_reason == "stop")
         assert 1 not in g.token_ids[:-1] and (g.token_ids[-1] == 1) == (g.finish_reason == "stop")
+
+
+def test_a_stop_string_ends_a_generation(tmp_path: Path) -> None:
+    table = TokenBytes.from_tokenizer(load_tokenizer(MODEL))
+    requests = [request([0], s, 400) for s in range(60)]
+    free, stopped = engine(tmp_path).generate(requests), engine(tmp_path, ("branch",)).generate(requests)
+    for whole, cut in zip(free, stopped, strict=True):
+        text = table.decode(whole.token_ids)  # one token for each byte
+        end = text.index("branch") + 6 if "branch" in text else None
+        assert (
+            cut.token_ids == whole.token_ids[: len(table.decode(whole.token_ids)[:end].encode())]
+            or end is None
+        )
+        assert end is None or (cut.finish_reason, table.decode(cut.token_ids)[-6:]) == ("stop", "branch")
+    assert sum(len(g.token_ids) for g in stopped) < sum(len(g.token_ids) for g in free) / 2
 
 
 def test_an_empty_prompt_fails_alone(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from extraction.engines import load_engine
 from extraction.engines.settings import EndpointSettings, ModelSettings, TransformersSettings
 from extraction.errors import InputError
-from extraction.records import Request
+from extraction.records import Generation, Request
 from extraction.sampling import Sampling, resolve_sampling
 from tests.extraction.tiny_models import byte_level_tokenizer, llama, request
 
@@ -21,7 +22,10 @@ KEY = "a-key-for-this-test"
 
 
 class CompletionsServer(ThreadingHTTPServer):
-    """Answers /v1/completions with a transformers model; can be told to fail first, or to keep token ids back."""
+    """Answers with a transformers model, as text completion or as chat.
+
+    It can be told to fail first, or to keep token ids to itself.
+    """
 
     daemon_threads = True
     request_queue_size = 128
@@ -30,11 +34,19 @@ class CompletionsServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.tokenizer = byte_level_tokenizer(folder)
         self.model = ModelSettings(path=str(llama(folder)))
-        self.engine = load_engine(
-            TransformersSettings(batch_size=4), self.model, resolve_sampling(Sampling(), folder)
-        )
+        self.engine = self.stopping_at()
         self.lock = threading.Lock()
         self.reset()
+
+    def stopping_at(self, *strings: str) -> Any:
+        sampling = resolve_sampling(Sampling(stop_strings=strings), Path(str(self.model.path)))
+        return load_engine(TransformersSettings(batch_size=4), self.model, sampling)
+
+    def chat_ids(self, messages: list[dict[str, str]]) -> list[int]:
+        ids: list[int] = self.tokenizer.apply_chat_template(
+            messages, add_generation_prompt=True, return_dict=False
+        )
+        return ids
 
     def reset(self) -> None:
         self.bodies: list[dict[str, Any]] = []
@@ -70,25 +82,42 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.close()
         elif isinstance(fault, int):
             self._send(fault, {"error": {"message": "no"}})
-        elif self.path != "/v1/completions" or self.headers.get("authorization") != f"Bearer {KEY}":
+        elif self.headers.get("authorization") != f"Bearer {KEY}":
             self._send(401, {"error": {"message": "who are you?"}})
-        elif len(body["prompt"]) > 100:
+        elif len(body.get("prompt", ())) > 100:
             self._send(400, {"error": {"message": "too long"}})
-        else:
+        elif self.path == "/v1/completions":
             self._send(200, self._complete(body))
+        elif self.path == "/v1/chat/completions":
+            self._send(200, self._chat(body))
+        else:
+            self._send(404, {"error": {"message": "no such place"}})
 
     def _complete(self, body: dict[str, Any]) -> dict[str, Any]:
-        with self.server.lock:
-            wanted = Request("r", "f", 0, body["prompt"], body["seed"], body["max_tokens"])
-            (generation,) = self.server.engine.generate([wanted])
-        choice: dict[str, Any] = {
-            "text": self.server.tokenizer.decode(generation.token_ids, skip_special_tokens=True),
-            "finish_reason": generation.finish_reason,
-            "logprobs": {"token_logprobs": generation.logprobs},
-        }
-        if self.server.with_token_ids:
-            choice["token_ids"] = generation.token_ids
+        choice, generation = self._choice(body, body["prompt"])
+        choice["logprobs"] = {"token_logprobs": generation.logprobs}
         return {"choices": [choice]}
+
+    def _chat(self, body: dict[str, Any]) -> dict[str, Any]:
+        prompt = self.server.chat_ids(body["messages"])
+        choice, generation = self._choice(body, prompt)
+        choice["message"] = {"role": "assistant", "content": choice.pop("text")}
+        choice["logprobs"] = {"content": [{"logprob": score} for score in generation.logprobs]}
+        return {"choices": [choice]} | ({"prompt_token_ids": prompt} if self.server.with_token_ids else {})
+
+    def _choice(self, body: dict[str, Any], prompt: list[int]) -> tuple[dict[str, Any], Generation]:
+        """Generate, and leave the stop string out of the text, as servers do."""
+        stops = tuple(body.get("stop", ()))
+        engine = self.server.stopping_at(*stops) if stops else self.server.engine
+        with self.server.lock:
+            (generation,) = engine.generate([Request("r", "f", 0, prompt, body["seed"], body["max_tokens"])])
+        text = self.server.tokenizer.decode(generation.token_ids, skip_special_tokens=True)
+        why = next((stop for stop in stops if stop in text), None)
+        choice = {"text": text if why is None else text[: text.index(why)], "stop_reason": why}
+        choice["finish_reason"] = generation.finish_reason
+        return choice | (
+            {"token_ids": generation.token_ids} if self.server.with_token_ids else {}
+        ), generation
 
     def _send(self, status: int, content: dict[str, Any]) -> None:
         data = json.dumps(content).encode()
@@ -143,7 +172,7 @@ def test_every_sampling_field_is_sent(server: CompletionsServer) -> None:
     assert server.bodies[0] | {"prompt": None} == {
         "model": "tiny", "n": 1, "logprobs": 1, "temperature": 0.7, "top_p": 0.9, "top_k": 11, "min_p": 0.0,
         "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "return_token_ids": True,
-        "prompt": None, "seed": 0, "max_tokens": 24,
+        "skip_special_tokens": True, "prompt": None, "seed": 0, "max_tokens": 24,
     }  # fmt: skip
 
 
@@ -162,6 +191,51 @@ def test_text_without_token_ids_is_tokenised_again_and_counted(server: Completio
         stopped += g.finish_reason == "stop"
         assert (g.token_ids[-1] == 1) == (g.finish_reason == "stop")
     assert stopped and client.settings_used()["retokenised_generations"] == 24
+    client.close()
+
+
+@pytest.mark.parametrize("with_token_ids", [True, False])
+@pytest.mark.parametrize("protocol", ["completions", "chat"])
+def test_the_tokens_of_a_stop_string_count(
+    server: CompletionsServer, with_token_ids: bool, protocol: str
+) -> None:
+    server.with_token_ids = with_token_ids
+    client = engine(server, {"stop_strings": ["e", "th"]}, protocol=protocol)
+    requests = [request([0], seed, 40) for seed in range(12)]
+    stopped = 0
+    for g in client.generate(requests):
+        text = server.tokenizer.decode(g.token_ids, skip_special_tokens=True)
+        assert text.endswith(("e", "th")) or not ("e" in text or "th" in text)
+        assert g.finish_reason == "stop" or len(g.token_ids) == 40 or not with_token_ids
+        stopped += text.endswith(("e", "th"))
+    assert stopped > 3 and server.bodies[0]["stop"] == ["e", "th"]
+    assert server.bodies[0]["skip_special_tokens"] is False
+    client.close()
+
+
+def test_a_chat_is_what_the_served_model_answers_to_the_message(server: CompletionsServer) -> None:
+    texts = ["the branch opens", "an account pays interest", ""]
+    encode = server.tokenizer.backend_tokenizer.encode
+    requests = [request([0, *encode(t, add_special_tokens=False).ids], n) for n, t in enumerate(texts)]
+    client = engine(server, protocol="chat", system="Be brief.")
+    for text, sent, found in zip(texts, requests, client.generate(requests), strict=True):
+        messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}]
+        fed = replace(sent, prompt_token_ids=server.chat_ids(messages))
+        assert (
+            found == server.engine.generate([fed])[0]
+        )  # tokens, log-probabilities and the prompt as it was fed
+        assert messages in [body["messages"] for body in server.bodies]
+    assert client.settings_used()["protocol"] == "chat"
+    client.close()
+
+
+def test_a_chat_without_token_ids_has_the_messages_as_its_prompt(server: CompletionsServer) -> None:
+    server.with_token_ids = False
+    encode = server.tokenizer.backend_tokenizer.encode
+    client = engine(server, protocol="chat", system="Be brief.")
+    (found,) = client.generate([request([0, 5, 6])])
+    assert found.prompt_token_ids == [*encode("Be brief.", add_special_tokens=False).ids, 0, 5, 6]
+    assert found.logprobs == [] and client.settings_used()["retokenised_generations"] == 1
     client.close()
 
 

@@ -11,6 +11,7 @@ from extraction.errors import InputError
 from extraction.model import (
     BYTE_TOKENIZER,
     ModelSettings,
+    adapter_path,
     load_model,
     load_tokenizer,
     model_fingerprint,
@@ -123,3 +124,29 @@ def test_the_byte_tokenizer_needs_no_files() -> None:
     dry = ModelSettings(tokenizer=BYTE_TOKENIZER)
     assert len(load_tokenizer(dry)) == 258
     assert len(tokenizer_fingerprint(dry)) == 64
+
+
+def write_adapter(path: Path, data: bytes = b"weights") -> Path:
+    path.mkdir(parents=True)
+    (path / "adapter_config.json").write_text('{"r": 4}')
+    (path / "adapter_model.safetensors").write_bytes(data)
+    return path
+
+
+def test_an_adapter_is_part_of_the_fingerprint_wherever_it_lies(folder: Path, tmp_path: Path) -> None:
+    def fingerprint(adapter: Path | None) -> str:
+        own = None if adapter is None else str(adapter)
+        return model_fingerprint(ModelSettings(path=str(folder), adapter=own))
+
+    first = fingerprint(write_adapter(tmp_path / "a"))
+    assert fingerprint(write_adapter(tmp_path / "z" / "copy")) == first
+    other = fingerprint(write_adapter(tmp_path / "b", b"other weights"))
+    assert len({first, other, fingerprint(None), model_fingerprint(settings(folder))}) == 3
+
+
+@pytest.mark.parametrize("missing", ["adapter_config.json", "adapter_model.safetensors"])
+def test_an_adapter_that_lacks_a_file_is_named(tmp_path: Path, missing: str) -> None:
+    (write_adapter(tmp_path / "a") / missing).unlink()
+    with pytest.raises(InputError, match=f"model.adapter: .*/a: {missing} is missing"):
+        adapter_path(ModelSettings(adapter=str(tmp_path / "a")))
+    assert adapter_path(ModelSettings()) is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from extraction.engines.sampler import Sampler, inverse_cdf, uniforms
+from extraction.engines.sampler import Sampler, inverse_cdf, temperature_at, uniforms
 from extraction.sampling import Sampling, resolve_sampling
 
 
@@ -36,6 +36,26 @@ def test_plain_sampling_follows_the_softmax() -> None:
 def test_temperature_divides_the_logits() -> None:
     logits = some_logits(50)
     assert close(draw_many(logits, temperature=2.5), (logits / 2.5).softmax(-1).numpy())
+
+
+def test_a_decaying_temperature_falls_from_ten_over_twenty_tokens() -> None:
+    decaying = resolve_sampling(Sampling(temperature_decay=True), None)
+    assert [temperature_at(decaying, step) for step in (0, 10, 20, 500)] == [10.0, 5.5, 1.0, 1.0]
+    falling = [temperature_at(decaying, step) for step in range(21)]
+    assert falling == sorted(falling, reverse=True)
+    assert temperature_at(resolve_sampling(Sampling(temperature=0.7), None), 0) == 0.7
+
+
+def test_each_step_of_a_batch_is_drawn_at_its_own_temperature() -> None:
+    logits, draws = some_logits(50), 4000
+    sampler = Sampler(resolve_sampling(Sampling(temperature_decay=True), None), [[0]] * draws, 50, "cpu")
+    uniform = uniforms(list(range(draws)), 21)
+    for step in range(21):
+        tokens, logprobs = sampler.draw(logits.expand(draws, -1), uniform[:, step])
+        if step in (0, 10, 20):
+            expected = (logits / (10 - 9 * step / 20)).softmax(-1).numpy()
+            assert close(np.bincount(tokens.numpy(), minlength=50) / draws, expected)
+            assert torch.allclose(logprobs, logits.log_softmax(-1)[tokens])  # of the unmodified model
 
 
 def test_top_k_keeps_the_k_likeliest() -> None:

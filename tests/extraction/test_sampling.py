@@ -37,8 +37,23 @@ def test_explicit_fields_override_the_models_and_the_rest_is_default(tmp_path: P
         "presence_penalty": {"value": 0.0, "from": "default"},
         "frequency_penalty": {"value": 0.0, "from": "default"},
         "max_tokens": {"value": 99, "from": "generation_config.json"},
+        "stop_strings": {"value": [], "from": "default"},
+        "temperature_decay": {"value": False, "from": "default"},
         "stop_token_ids": {"value": [2, 7], "from": "generation_config.json"},
     }
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"), [("User:", ["User:"]), (["\n\n", "User:"], ["\n\n", "User:"])]
+)
+def test_stop_strings_are_the_models_own_or_the_configs(
+    tmp_path: Path, stated: Any, expected: list[str]
+) -> None:
+    path = folder_with(tmp_path, {"stop_strings": stated})
+    found = resolve_sampling(Sampling.model_validate({"from": "model"}), path).as_dict()["stop_strings"]
+    assert found == {"value": expected, "from": "generation_config.json"}
+    own = Sampling.model_validate({"from": "model", "stop_strings": "###"})
+    assert resolve_sampling(own, path).stop_strings == ("###",)
 
 
 def test_the_models_settings_are_not_read_unasked(tmp_path: Path) -> None:
@@ -74,7 +89,16 @@ def test_a_broken_file_is_named(tmp_path: Path, content: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"top_p": 0}, {"top_p": 1.1}, {"temperature": -1}, {"top_k": -1}, {"topk": 3}]
+    "wrong",
+    [
+        {"top_p": 0},
+        {"top_p": 1.1},
+        {"temperature": -1},
+        {"top_k": -1},
+        {"topk": 3},
+        {"stop_strings": [""]},
+        {"stop_strings": [f"{i}" for i in range(17)]},
+    ],
 )
 def test_wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
@@ -82,6 +106,6 @@ def test_wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_the_section_survives_being_written_and_read() -> None:
-    sampling = Sampling.model_validate({"from": "model", "top_k": 3})
+    sampling = Sampling.model_validate({"from": "model", "top_k": 3, "stop_strings": ["a", "b"]})
     assert Sampling.model_validate_json(sampling.model_dump_json()) == sampling
     assert sampling.model_dump()["from"] == "model"

@@ -12,17 +12,20 @@ import torch
 from extraction.engines import load_engine
 from extraction.engines.decoding import batches, padded_width
 from extraction.engines.settings import ModelSettings, TransformersSettings
-from extraction.model import load_model
+from extraction.model import load_model, load_tokenizer
 from extraction.records import Generation
 from extraction.sampling import Sampling, resolve_sampling
-from tests.extraction.tiny_models import gpt2, llama, request
+from extraction.token_bytes import TokenBytes
+from tests.extraction.tiny_models import byte_level_tokenizer, gpt2, llama, request
 
 PROMPTS = [[0], [0, 5, 6], [0, 300, 20, 31, 9, 17, 255, 3], [0, *range(40, 57)]]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return llama(tmp_path_factory.mktemp("llama"))
+    path = llama(tmp_path_factory.mktemp("llama"))
+    byte_level_tokenizer(path)
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +99,38 @@ def test_the_end_of_sequence_token_is_counted_and_ends_a_generation(engine_of: C
         assert (g.token_ids[-1] == 1) == (g.finish_reason == "stop")
         assert len(g.logprobs) == len(g.token_ids) <= 100
         assert g.finish_reason == "stop" or len(g.token_ids) == 100
+
+
+def test_a_stop_string_ends_a_generation_and_its_tokens_count(
+    engine_of: Callable[..., Any], folder: Path
+) -> None:
+    table = TokenBytes.from_tokenizer(load_tokenizer(ModelSettings(tokenizer=str(folder))))
+    requests = [request([0], s, 100) for s in range(32)]
+    free = engine_of().generate(requests)
+    stopped = engine_of(stop_strings=("e", "th")).generate(requests)
+    ended = 0
+    for whole, cut in zip(free, stopped, strict=True):
+        pieces = table.bytes_of(whole.token_ids)
+        texts = [b"".join(pieces[: n + 1]) for n in range(len(pieces))]
+        end = next((n + 1 for n, text in enumerate(texts) if b"e" in text or b"th" in text), None)
+        assert cut.token_ids == whole.token_ids[:end] and cut.logprobs == whole.logprobs[:end]
+        assert cut.finish_reason == ("stop" if end else whole.finish_reason)
+        ended += end is not None
+    assert ended > 8
+
+
+def test_a_decaying_temperature_makes_openings_diverse(engine_of: Callable[..., Any], folder: Path) -> None:
+    requests = [request([0], s, 1) for s in range(2000)]
+    engine = engine_of(batch_size=256, temperature_decay=True)
+    counts = Counter(g.token_ids[0] for g in engine.generate(requests))
+    model = load_model(ModelSettings(path=str(folder)))
+    with torch.inference_mode():
+        expected = (model(input_ids=torch.tensor([[0]])).logits[0, -1] / 10).softmax(-1)
+    for token in expected.topk(10).indices.tolist():
+        p = float(expected[token])
+        assert abs(counts[token] / 2000 - p) < 5 * math.sqrt(p * (1 - p) / 2000)
+    used = engine.settings_used()["sampling"]["temperature_decay"]
+    assert used == {"value": True, "from": "config"}
 
 
 def test_each_request_has_its_own_limit(engine_of: Callable[..., Any]) -> None:

@@ -12,9 +12,11 @@ from extraction.engines import load_engine
 from extraction.engines.settings import ModelSettings, VllmSettings
 from extraction.engines.vllm_engine import VllmEngine
 from extraction.errors import InputError
+from extraction.model import load_tokenizer
 from extraction.sampling import Sampling, resolve_sampling
+from extraction.token_bytes import TokenBytes
 from tests.extraction.test_transformers_engine import score_alone
-from tests.extraction.tiny_models import llama, request
+from tests.extraction.tiny_models import byte_level_tokenizer, llama, lora_adapter, request
 
 pytestmark = [
     pytest.mark.vllm,
@@ -28,7 +30,9 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return llama(tmp_path_factory.mktemp("llama"))
+    path = llama(tmp_path_factory.mktemp("llama"))
+    byte_level_tokenizer(path)
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -104,4 +108,51 @@ def test_a_gguf_file_is_refused_with_a_way_out(tmp_path: Path) -> None:
     (tmp_path / "m.gguf").write_bytes(b"GGUF")
     model = ModelSettings(path=str(tmp_path / "m.gguf"))
     with pytest.raises(InputError, match="needs a folder of safetensors"):
+        load_engine(VllmSettings(kind="vllm"), model, resolve_sampling(Sampling(), None))
+
+
+@pytest.fixture(scope="module")
+def adapted(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Path]]:
+    """An engine with an adapter and stop strings, and a folder of the weights that both together stand for."""
+    adapter, merged = lora_adapter(folder, tmp_path_factory.mktemp("adapter"))
+    settings = VllmSettings(kind="vllm", enforce_eager=True, max_model_len=96, gpu_memory_utilization=0.5)
+    model = ModelSettings(path=str(folder), dtype="float32", adapter=str(adapter))
+    made = load_engine(settings, model, resolve_sampling(Sampling(stop_strings=("e", "th")), folder))
+    yield made, merged
+    made.close()
+
+
+def test_an_adapter_is_over_the_model(adapted: tuple[Any, Path], folder: Path) -> None:
+    engine, merged = adapted
+    for generation in engine.generate([request([0, 5, 6], seed) for seed in range(6)]):
+        assert generation.logprobs == pytest.approx(score_alone(merged, generation), abs=1e-3)
+        assert generation.logprobs != pytest.approx(score_alone(folder, generation), abs=1e-2)
+    assert engine.settings_used()["adapter"]
+
+
+def test_a_stop_string_ends_a_generation_and_its_tokens_count(
+    adapted: tuple[Any, Path], folder: Path
+) -> None:
+    table = TokenBytes.from_tokenizer(load_tokenizer(ModelSettings(path=str(folder))))
+    stopped = 0
+    for g in adapted[0].generate([request([0], seed, 60) for seed in range(24)]):
+        *before, whole = (table.decode(g.token_ids[:n]) for n in range(len(g.token_ids) + 1))
+        assert not any("e" in text or "th" in text for text in before)
+        ended = "e" in whole or "th" in whole
+        assert len(g.logprobs) == len(g.token_ids) and (not ended or g.finish_reason == "stop")
+        stopped += ended
+    assert stopped > 4
+
+
+def test_the_settings_of_the_engine_are_its_own(adapted: tuple[Any, Path]) -> None:
+    engine = adapted[0]
+    assert engine.settings_used()["max_length"] == 96
+    assert [g.finish_reason for g in engine.generate([request([0] * 96, 1)])] == ["failed"]
+
+
+def test_an_adapter_without_a_rank_is_named(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "adapter_config.json").write_text("{}")
+    (tmp_path / "adapter_model.safetensors").write_bytes(b"")
+    model = ModelSettings(path=str(folder), adapter=str(tmp_path))
+    with pytest.raises(InputError, match=r"model.adapter: .*adapter_config.json: no rank `r` in it"):
         load_engine(VllmSettings(kind="vllm"), model, resolve_sampling(Sampling(), None))

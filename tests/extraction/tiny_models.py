@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
@@ -93,6 +94,29 @@ def llama(folder: Path, vocabulary: int = 420, positions: int = 128, eos: int = 
     )
     LlamaForCausalLM(config).save_pretrained(folder)
     return folder
+
+
+def lora_adapter(model: Path, folder: Path) -> tuple[Path, Path]:
+    """Save a LoRA adapter over a Llama's attention as PEFT does, and the model that has it merged in."""
+    adapter, merged = folder / "adapter", folder / "merged"
+    whole = LlamaForCausalLM.from_pretrained(model)
+    generator = torch.Generator().manual_seed(1)
+    rank, weights = 4, {}
+    for number, layer in enumerate(whole.model.layers):
+        for name in ("q_proj", "o_proj"):
+            linear = getattr(layer.self_attn, name)
+            a = torch.randn(rank, linear.in_features, generator=generator) * 0.2
+            b = torch.randn(linear.out_features, rank, generator=generator) * 0.2
+            key = f"base_model.model.model.layers.{number}.self_attn.{name}"
+            weights |= {f"{key}.lora_A.weight": a, f"{key}.lora_B.weight": b}
+            linear.weight.data += 2 * b @ a  # alpha / rank
+    whole.save_pretrained(merged)
+    adapter.mkdir()
+    save_file(weights, adapter / "adapter_model.safetensors")
+    config = {"peft_type": "LORA", "task_type": "CAUSAL_LM", "r": rank, "lora_alpha": 2 * rank}
+    config |= {"target_modules": ["q_proj", "o_proj"], "bias": "none", "inference_mode": True}
+    (adapter / "adapter_config.json").write_text(json.dumps(config))
+    return adapter, merged
 
 
 def gpt2(folder: Path, vocabulary: int = 420) -> Path:
