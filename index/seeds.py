@@ -52,6 +52,8 @@ def is_filler(text: Array, at: Any, words: Any, longest_period: Any) -> Any:
             here = at + 8 * w
             marks = zero_bytes(load64(text, here) ^ load64(text, here + period)) >> np.uint64(7)
             equal += (marks * ONES) >> np.uint64(56)
+            if np.int64(equal) + 8 * (words - 1 - w) < enough:
+                break
         if np.int64(equal) >= enough:
             return True
     return False

@@ -1,8 +1,9 @@
-"""Builds an index and shows progress: in this process for small inputs, by Ray tasks for large ones."""
+"""Builds an index and shows progress: by threads of this process for small inputs, by Ray tasks for large ones."""
 
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from index.tasks import BuildTask, TaskResult, written_so_far
 from pipelines.pool import cluster
 from pipelines.progress import LineProgress, progress
 
-SMALL_BYTES = 64 << 20
+SMALL_BYTES = 512 << 20  # starting Ray takes longer than it saves on less
 POLL_SECONDS = 0.5
 TRIES_AFTER_A_CRASH = 3
 
@@ -49,7 +50,7 @@ def build(
         alone = len(tasks) == 1 or options.workers == 1 or size < SMALL_BYTES
         with _shown(directory, size):
             if alone and ray_address is None:
-                yield from map(function, tasks)
+                yield from _by_threads(function, tasks, options.workers)
             else:
                 with cluster(ray_address):
                     yield from _by_ray(function, tasks, options.workers)
@@ -61,6 +62,17 @@ def build(
 def with_workers(options: BuildOptions, workers: int | None) -> BuildOptions:
     """Settle how many tasks run at once; None takes every core of this machine."""
     return replace(options, workers=workers or len(os.sched_getaffinity(0)))
+
+
+def _by_threads(
+    function: Callable[[BuildTask], TaskResult], tasks: Sequence[BuildTask], workers: int
+) -> Iterator[TaskResult]:
+    """Run the tasks here: their kernels do not hold the interpreter's lock."""
+    pool = ThreadPoolExecutor(workers)
+    try:
+        yield from pool.map(function, tasks)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _by_ray(
@@ -75,7 +87,7 @@ def _by_ray(
     try:
         while waiting or running:
             while waiting and len(running) < workers:
-                running[remote.remote(waiting.pop())] = None
+                running[remote.remote(_anywhere(waiting.pop()))] = None
             (first, *_), _ = ray.wait(list(running), num_returns=1)
             del running[first]
             yield ray.get(first)
@@ -86,6 +98,12 @@ def _by_ray(
     finally:
         for reference in running:
             ray.cancel(reference, force=True)
+
+
+def _anywhere(task: BuildTask) -> BuildTask:
+    """The same task by absolute paths: a worker on another node has a working directory of its own."""
+    pieces = tuple(replace(piece, path=os.path.abspath(piece.path)) for piece in task.pieces)
+    return replace(task, directory=os.path.abspath(task.directory), pieces=pieces)
 
 
 @contextmanager
