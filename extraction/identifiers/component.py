@@ -9,7 +9,7 @@ from spacy.tokens import Doc, SpanGroup
 from extraction.errors import InputError
 from extraction.identifiers.folding import fold
 from extraction.identifiers.matching import Matcher, resolve
-from extraction.identifiers.names import names_in
+from extraction.identifiers.names import names_in, names_in_columns
 from extraction.identifiers.normalise import Locale
 from extraction.identifiers.recognisers import recognisers_for
 from extraction.identifiers.settings import IdentifierSettings
@@ -37,8 +37,13 @@ class IdentifierComponent:
         Spans end where tokens end; the exact characters are in the group's `attrs["candidates"]`, in the same
         order.
         """
-        candidates = self._matcher.candidates(fold(doc.text))
-        kept = resolve([*candidates, *names_in(doc.ents, self._names, self._locale)])
+        text = fold(doc.text)
+        candidates = [
+            *self._matcher.candidates(text),
+            *names_in(doc.ents, self._names, self._locale),
+            *(names_in_columns(text, self._locale) if "PERSON" in self._names else ()),
+        ]
+        kept = resolve(candidates)
         spans: list[Any] = [
             doc.char_span(one.start, one.end, label=one.type, alignment_mode="expand") for one in kept
         ]

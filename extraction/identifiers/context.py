@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from extraction.identifiers.folding import lower
+from extraction.identifiers.tables import Tables
 
 BEFORE, AFTER = 60, 30
 _GLUE = str.maketrans({"-": " ", "_": " ", "\n": " ", "\r": " ", "\t": " ", "#": " "})
@@ -13,7 +14,7 @@ _PARAGRAPH = re.compile(r"\n[ \t\r]{0,8}\n")
 _SENTENCE = re.compile(r"[\n;]|[.!?] ")
 # `12345678, sort code 12-34-56`: a label with a number of its own behind it says nothing of the one in front.
 _OWN_NUMBER = re.compile(
-    r"[\s:#.=\"'-]{0,4}(?:(?:is|was|no|num|number|nr)\b[\s:#.=\"'-]{0,4}){0,2}[+(]?[0-9]"
+    r"[\s:#.=\"'_-]{0,4}(?:(?:is|was|no|num|number|nr)(?![^\W_])[\s:#.=\"'_-]{0,4}){0,2}[+(]?[0-9]"
 )
 
 
@@ -58,7 +59,7 @@ def _spread(text: str) -> str:
 
 
 def _whole(text: str, start: int, end: int) -> bool:
-    before = start == 0 or not text[start - 1].isalpha()
+    before = start == 0 or not text[start - 1].isalnum()
     return before and (end == len(text) or not text[end].isalpha())
 
 
@@ -76,12 +77,14 @@ class ContextIndex:
         self._text = text
         self._hits = hits
         self._words = words
+        self._tables = Tables(text)
 
     def nearest(self, words: Words, start: int, end: int) -> tuple[str, int]:
         """Find the context word that speaks for the value at `start:end`.
 
-        The nearest label in front decides: a blocker there voids what stands further off. Where none stands
-        in front, a word that follows in the same sentence counts, unless it labels a number of its own.
+        The nearest label in front decides: a blocker there voids what stands further off. In a table that is a
+        label in the same cell, or else the header. Where none stands in front, a word that follows in the same
+        sentence (or cell) counts, unless it labels a number of its own.
 
         Returns:
             The word and its distance in characters; an empty word where there is none.
@@ -112,18 +115,25 @@ class ContextIndex:
         low = max(0, start - BEFORE)
         for match in _PARAGRAPH.finditer(self._text, low, start):
             low = match.end()
+        cell = self._tables.cell(start)
+        label = self._last_label(words, max(low, cell.span[0]) if cell else low, start)
+        if label is not None:
+            return label[2], start - label[0]
+        header = self._last_label(words, *cell.header) if cell else None
+        return (header[2], 0) if header else None
+
+    def _last_label(self, words: Words, low: int, high: int) -> tuple[int, int, int] | None:
         labels = [
-            hit for hit in self._between(low, start) if hit[2] in words.context or hit[2] in words.blockers
+            hit for hit in self._between(low, high) if hit[2] in words.context or hit[2] in words.blockers
         ]
-        if not labels:
-            return None
         # Of words that end at the same place, the longest is the label: `sort code`, not `code`.
-        end, _, number = max(labels, key=lambda hit: (hit[0], -hit[1]))
-        return number, start - end
+        return max(labels, key=lambda hit: (hit[0], -hit[1]), default=None)
 
     def _behind(self, words: Words, end: int) -> tuple[str, int]:
         stop = _SENTENCE.search(self._text, end, end + AFTER)
         high = stop.start() if stop else min(len(self._text), end + AFTER)
+        if cell := self._tables.cell(end):
+            high = min(high, cell.span[1])
         for last, first, number in self._between(end, high):
             if number in words.blockers:
                 break

@@ -77,8 +77,8 @@ class Matcher:
         for rule in self._rules:
             trigger = rule.recogniser.trigger
             if has_digit if trigger == "0" else trigger in folded:
-                for start, end in _places(rule, folded):
-                    found.extend(self._judge(rule, reader, start, end))
+                judged = (one for place in _places(rule, folded) for one in self._judge(rule, reader, *place))
+                found.extend(_first_behind_each_word(judged) if rule.recogniser.one_for_a_word else judged)
         return found
 
     def _judge(self, rule: _Rule, reader: "_Reader", start: int, end: int) -> Iterator[Candidate]:
@@ -107,6 +107,15 @@ class Matcher:
             if value is not None and verdict is Verdict.POSSIBLE and possible is None:
                 possible = value, verdict, stop
         return possible
+
+
+def _first_behind_each_word(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Pass over what stands behind the value that a word has labelled already; candidates ascend."""
+    labelled: dict[int, int] = {}
+    for one in candidates:
+        word_end = one.start - one.distance
+        if one.start < labelled.setdefault(word_end, one.end):
+            yield one
 
 
 class _Reader:

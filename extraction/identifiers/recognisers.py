@@ -20,12 +20,16 @@ from extraction.identifiers.words import (
     ADDRESS_WORDS,
     BIRTH_WORDS,
     CARD_WORDS,
+    FIRMS,
+    FORM_LABELS,
     IP_WORDS,
     NHS_WORDS,
     NOT_A_BIRTH,
+    NOT_A_NAME,
     NOT_A_PHONE,
     NOT_AN_ACCOUNT,
     NOT_AN_SSN,
+    PARTICLES,
     PHONE_WORDS,
     SORT_WORDS,
     SSN_WORDS,
@@ -43,6 +47,7 @@ class Recogniser:
         type: what it finds.
         pattern: the value's form, without its surroundings.
         lead: what must stand right in front of the value.
+        one_for_a_word: whether a context word in front speaks for the first value behind it alone.
         normalise: a key of `normalise.NORMALISERS`.
         validator: a name for `validators.validator_named`.
         context: words of which one must stand nearby; whether it must, `context_rule` says.
@@ -72,6 +77,7 @@ class Recogniser:
     ignore_case: bool = True
     linear: bool = False
     lead: str = ""
+    one_for_a_word: bool = False
 
 
 # A dot parts groups of digits; in front of a single digit it is a decimal point.
@@ -87,12 +93,18 @@ _STREET = (
 # The model misses names in forms, tables and code; there a label says what they are.
 _NAME_LABEL = (
     r"(?i:(?:(?:[a-z]{1,12}[ _-]?)?name|patient|customer|client|agent|caller|card ?holder|account ?holder"
-    r"|employee|contact)[\"']?\s{0,2}[:=]\s{0,2}[\"']?|(?:dear|mr|mrs|ms|miss|dr|prof)\.?[ ])"
+    r"|employee|contact)[\"']?\s{0,2}[:=]\s{0,2}[\"']?|dear[ ])"
 )
-_NAME_WORD = (
-    r"(?!(?:DOB|D\.O\.B|Tel|Phone|Mobile|Email|E-mail|Date|NHS|SSN|ID|Sir|Madam|Customer|Account)\b)"
-    r"[^\W\d_a-z][\w'-]{1,30}"
+# A title or the end of a letter, which also stand in front of a single name.
+_TITLE = (
+    r"(?i:\b(?:mr|mrs|ms|miss|mx|dr|prof)\.?[ ]"
+    r"|\b(?:sincerely|faithfully|truly|regards|wishes|cheers|thanks)[,.!]?\s?\n)"
 )
+_NO_LABEL = rf"(?!(?i:{'|'.join(map(re.escape, (*FORM_LABELS, *FIRMS)))})(?!['\w]))"
+_NOT_SPEECH = rf"(?!(?i:{'|'.join(NOT_A_NAME)})(?!['\w]))"
+_NAME_WORD = rf"{_NO_LABEL}[^\W\d_a-z][\w'-]{{1,30}}"
+_MORE_NAME = rf"(?:(?: (?:{'|'.join(PARTICLES)})){{0,3}} (?:[A-Z]\.|{_NAME_WORD}))"
+_NO_FIRM = rf"(?! (?i:{'|'.join(FIRMS)})\b)"
 _TAIL = r"[0-9A-Za-z_-]"
 
 _SECRETS = (
@@ -227,6 +239,7 @@ _BUILT_IN = (
         "fixed_format",
         context=BIRTH_WORDS,
         blockers=NOT_A_BIRTH,
+        one_for_a_word=True,
     ),
     Recogniser(
         "ipv4",
@@ -267,7 +280,7 @@ _BUILT_IN = (
     Recogniser(
         "name-labelled",
         "PERSON",
-        rf"{_NAME_WORD}(?: (?:[A-Z]\.|{_NAME_WORD})){{1,3}}",
+        rf"{_NOT_SPEECH}{_NAME_WORD}{_MORE_NAME}{{1,3}}{_NO_FIRM}",
         "name",
         "plausible",
         context_rule="never",
@@ -275,6 +288,18 @@ _BUILT_IN = (
         trigger="",
         ignore_case=False,
         lead=_NAME_LABEL,
+    ),
+    Recogniser(
+        "name-titled",
+        "PERSON",
+        rf"{_NOT_SPEECH}{_NAME_WORD}{_MORE_NAME}{{0,3}}{_NO_FIRM}",
+        "name",
+        "plausible",
+        context_rule="never",
+        bounds="word",
+        trigger="",
+        ignore_case=False,
+        lead=_TITLE,
     ),
     Recogniser(
         "secret",

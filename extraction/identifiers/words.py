@@ -20,7 +20,7 @@ PHONE_WORDS = _words(
     texted, sms, fax, whatsapp, signal, contact, reach, reached, hotline, helpline, landline, voicemail,
     pager, bleep, phonenumber, phone number, phoneno, mobilenumber, mobileno, telefon, telefono,
     telephon, handy, mobil, movil, portable, numero, telno, telnr, contactnumber, homephone, workphone,
-    cellnumber, faxnumber, daytime, evening
+    cellnumber, faxnumber, daytime, evening, direct line, direct dial, switchboard, extension, ext
     """
 )
 ACCOUNT_WORDS = _words(
@@ -92,4 +92,30 @@ A_VERSION = _words(
     update, updated, patch, patched, revision, rev, section, sections, clause, chapter, paragraph, oid,
     driver, kernel, tag
     """
+)
+
+FIRMS = _words(
+    """
+    bank, ltd, limited, inc, plc, llc, llp, gmbh, ag, hospital, clinic, university, council, department,
+    services, team, support
+    """
+)
+FORM_LABELS = _words(
+    """
+    tel, telephone, phone, mobile, email, e-mail, fax, dob, d.o.b, date, name, address, iban, account, card,
+    patient, customer, agent, nhs, ssn, id, dear, hello, hi, thanks, regards, sir, sirs, madam
+    """
+)
+# What else begins with a capital letter behind `Agent:` or `Dear`, where a name may stand.
+NOT_A_NAME = _words(
+    """
+    hey, good, morning, thank, yes, no, ok, okay, sorry, please, sure, well, right, my, your, our, his, her,
+    their, i, it, is, are, the, this, that, there, we, you, he, she, they, and, but, could, can, may, would,
+    will, do, did, have, has, for, of, on, in, to, at, which, what, when, where, who, how, why, all, everyone,
+    colleague, colleagues, doctor
+    """
+)
+# Small words inside a surname.
+PARTICLES = _words(
+    "van, von, vom, de, del, della, der, den, des, di, da, dos, du, la, le, ter, ten, zu, zur, el, al, y"
 )

@@ -130,6 +130,21 @@ EXPECTED = [
     ('customer = {"name": "Denis Mason", "card": 1}', "PERSON", "denis mason"),
     ("full_name=Jade O'Peacock;", "PERSON", "jade o'peacock"),
     ("Dear Kimberley Davies,\nwe charged", "PERSON", "kimberley davies"),
+    ("Hello Ms Mason, we sent it to you.", "PERSON", "mason"),
+    ("Yours sincerely,\nMargot Clerc\n", "PERSON", "margot clerc"),
+    ("Cheers\nCindy", "PERSON", "cindy"),
+    ("Patient: Esmee van den Velden, seen today", "PERSON", "esmee van den velden"),
+    ("Esm\u00e9e van den Velden (born 26-09-1934) was seen.", "PERSON", "esm\u00e9e van den velden"),
+    ("Patient: Amber Good\nNHS number: none", "PERSON", "amber good"),
+    # in tables the header says what a value is
+    ("Order;Card;Customer\n17;4111111111111111;Ann Lee", "CREDIT_CARD", "4111111111111111"),
+    ("Order;Card;Customer\n17;4111111111111111;Ann Lee", "PERSON", "ann lee"),
+    ("| Name | NHS number |\n| --- | --- |\n| Bo Lindt | 943 476 5919 |", "NHS_NUMBER", "9434765919"),
+    ("| Name | NHS number |\n| --- | --- |\n| Bo Lindt | 943 476 5919 |", "PERSON", "bo lindt"),
+    ('id,name,date_of_birth\nx,y,"April 17, 1961"\nx,z,1999-12-31', "DATE_OF_BIRTH", "1961-04-17"),
+    ('id,name,date_of_birth\nx,y,"April 17, 1961"\nx,z,1999-12-31', "DATE_OF_BIRTH", "1999-12-31"),
+    ("Account\tSort code\n12345678\t123456", "SORT_CODE", "123456"),
+    ("direct line: 01632960860", "PHONE", "+441632960860"),
     # addresses
     (
         "51 Franklin Street, Fifth Floor, Boston,\nMA  02110-1301, USA",
@@ -183,9 +198,25 @@ FORBIDDEN = [
     ("Tel: 020 7946 0280\nFax: none", {"PERSON"}),
     ("Dear Sir or Madam, dear Customer Services", {"PERSON"}),
     ("Copyright 2017, Chanho Park", {"POSTAL_ADDRESS"}),
+    ("Agent: Northern Vale Bank, good morning", {"PERSON"}),
+    ("Agent: Thank You for calling\nCustomer: Good Morning", {"PERSON"}),
+    ("Kind regards,\nThe Customer Services Team", {"PERSON"}),
+    ("Order;Card;Customer\n4111111111111111;17;Ann Lee", {"CREDIT_CARD"}),
+    ("born,seen,ward\nx,1961-04-17,y", {"DATE_OF_BIRTH"}),
+    ("host 6acc:fab5 after 246289964 ms", {"ACCOUNT_NUMBER"}),
     ("AKIAIOSFODNN7EXAMPLEXX", {"SECRET"}),
     ("\u00e912345678 account", {"ACCOUNT_NUMBER"}),
 ]
+
+
+def test_a_word_speaks_for_one_date_of_birth(tagger):
+    text = "born 21 April 1973,2022-05-18 and 3 May 2021"
+    assert {value for type_, value in found(tagger, text) if type_ == "DATE_OF_BIRTH"} == {"1973-04-21"}
+
+
+def test_a_label_with_a_number_of_its_own_says_nothing_of_the_one_in_front(tagger):
+    got = found(tagger, '{"id": "824525713", "account_number": "6944 7624"}')
+    assert {value for type_, value in got if type_ == "ACCOUNT_NUMBER"} == {"69447624"}
 
 
 @pytest.mark.parametrize(("text", "types"), FORBIDDEN)
