@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from extraction.budgets import Cutoffs, prefix_cutoffs
 from extraction.growth import Estimate, Incidence, chao2_windows, unseen_mass
+from extraction.identifiers.records import SINGLE_NAME
 from extraction.passages import Passages
 from extraction.places import Places, codes, distinct_rows, hash_bytes, numbers
 from extraction.shares import Stratum, share_interval
@@ -33,6 +34,8 @@ class IdentifierPlaces:
         identifier: int64[places], the distinct identifier.
         family: family name of each place.
         number: int64[places], the request's number in its family.
+        chance: int64[identifiers], documents of the corpus that hold a random value of the same format.
+        control_text: int64[identifiers], documents of the control text that hold it; None: there is none.
     """
 
     types: Sequence[str]
@@ -40,6 +43,8 @@ class IdentifierPlaces:
     identifier: Ints
     family: Sequence[str]
     number: Ints
+    chance: Ints
+    control_text: Ints | None
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ class Tally:
     """Counts at each budget, int64[budgets] each, by name."""
 
     columns: Mapping[str, Ints]
-    identifiers: Mapping[str, Mapping[str, Ints]]
+    identifiers: Mapping[str, Mapping[str, Ints | None]]
 
 
 class Counter:
@@ -244,18 +249,23 @@ class Counter:
             columns["low_entropy_tokens"] += _up_to(requests.low_entropy, cut.requests)
         return columns
 
-    def _identifiers(self, chosen: NDArray[np.bool_]) -> dict[str, dict[str, Ints]]:
+    def _identifiers(self, chosen: NDArray[np.bool_]) -> dict[str, dict[str, Ints | None]]:
         found, levels = self.found.identifiers, self.levels
         rows = chosen[self.identifier_family] if len(self.identifier_family) else np.zeros(0, dtype=bool)
         first = levels.first(found.identifier[rows], self.identifier_levels[rows], len(found.types))
         held = found.documents > 0
-        private = held & (found.documents <= self.found.private_documents)
+        chosen_by = {
+            "tagged": np.ones(len(first), dtype=bool),
+            "in_corpus": held,
+            "private": held & (found.documents <= self.found.private_documents),
+            "chance": found.chance > 0,
+            "in_control_text": None if found.control_text is None else found.control_text > 0,
+        }
         kinds = np.asarray(found.types, dtype=object)
         return {
             kind: {
-                "tagged": levels.totals(first[kinds == kind]),
-                "in_corpus": levels.totals(first[(kinds == kind) & held]),
-                "private": levels.totals(first[(kinds == kind) & private]),
+                name: None if rows is None else levels.totals(first[(kinds == kind) & rows])
+                for name, rows in chosen_by.items()
             }
             for kind in sorted(set(found.types))
         }
@@ -310,7 +320,7 @@ def _row(
     column = {name: int(values[place]) for name, values in tally.columns.items() if "low_entropy" not in name}
     generated, extracted = column.pop("generated_tokens"), column.pop("extracted_tokens")
     identifiers = {
-        kind: {name: int(values[place]) for name, values in by_name.items()}
+        kind: {name: None if values is None else int(values[place]) for name, values in by_name.items()}
         for kind, by_name in tally.identifiers.items()
     }
     unseen = bound = Estimate(None, reason=STRATA)
@@ -327,7 +337,10 @@ def _row(
         "extracted_share": extracted / generated if generated else None,
         "extracted_share_interval": asdict(share_interval(counter.strata(families, place))),
         **column,
-        "identifiers_in_corpus": sum(counts["in_corpus"] for counts in identifiers.values()),
+        # A single name stands in every corpus: it has a row of its own and is not in this number.
+        "identifiers_in_corpus": sum(
+            counts["in_corpus"] or 0 for kind, counts in identifiers.items() if kind != SINGLE_NAME
+        ),
         "identifiers": identifiers,
         "unseen_mass": asdict(unseen),
         "chao2_windows": asdict(bound),

@@ -1,6 +1,7 @@
 """The stages between generating and counting: match, tag identifiers, look them up; each part once, on Ray."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,9 +9,10 @@ from extraction.entropy import LowEntropyRule
 from extraction.identifiers.settings import IdentifierSettings
 from extraction.model import ModelSettings
 from pipelines.finish import ControlText
-from pipelines.identify import LOOKUP_PARTS, LookupJob, TaggingJob, distinct_values, run_parts
+from pipelines.identify import TaggingJob, distinct_values, run_parts
 from pipelines.match import MatchJob, MatchStores
 from pipelines.parts import PartStore
+from pipelines.values import LookupJob, Lookups, chance_values, look_up
 from pipelines.work import Work
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ class Analysis:
         }
 
 
-def analyse(work: Work, rules: Analysis, text: ControlText | None) -> PartStore:
+def analyse(work: Work, rules: Analysis, text: ControlText | None) -> Lookups:
     """Match the generations of a run, tag their identifiers, and look those up in the corpus.
 
     Args:
@@ -71,7 +73,7 @@ def analyse(work: Work, rules: Analysis, text: ControlText | None) -> PartStore:
         tagging = TaggingJob(rules.identifiers, rules.model, work.generations, tagged)
         run_parts("tag identifiers", tagging, tagged, names, rules.workers)
     with work.stage("look up identifiers"):
-        return _look_up(work, rules, tagged)
+        return _look_up(work, rules, tagged, text)
 
 
 def _match(work: Work, rules: Analysis, index: "Index", stores: MatchStores, names: list[str]) -> None:
@@ -89,11 +91,24 @@ def _match(work: Work, rules: Analysis, index: "Index", stores: MatchStores, nam
     run_parts("match", job, stores.spans, names, rules.workers)
 
 
-def _look_up(work: Work, rules: Analysis, tagged: PartStore) -> PartStore:
+def _look_up(work: Work, rules: Analysis, tagged: PartStore, text: ControlText | None) -> Lookups:
     """Look up every distinct value; a run that has grown since is looked up anew."""
-    found = work.directory.store(f"identifiers/corpus-{len(tagged.complete()):05d}")
-    index = str(Path(work.index.directory).resolve())
-    job = LookupJob(distinct_values(tagged), rules.identifiers, index, found)
-    names = [f"share-{number:02d}" for number in range(LOOKUP_PARTS)]
-    run_parts("look up identifiers", job, found, names, rules.workers)
-    return found
+    state, values = f"{len(tagged.complete()):05d}", distinct_values(tagged)
+    names = ("corpus", "chance", "control_text")
+    stores = {name: work.directory.store(f"identifiers/{name}-{state}") for name in names}
+    run = partial(run_parts, workers=rules.workers)
+    look_up(
+        LookupJob(
+            values,
+            rules.identifiers,
+            str(Path(work.index.directory).resolve()),
+            stores["corpus"],
+            tuple(chance_values(values)),
+            stores["chance"],
+        ),
+        run,
+    )
+    if text:
+        index = str(Path(text.index.directory).resolve())
+        look_up(LookupJob(values, rules.identifiers, index, stores["control_text"]), run)
+    return Lookups(stores["corpus"], stores["chance"], stores["control_text"] if text else None)

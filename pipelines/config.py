@@ -157,6 +157,21 @@ def parse_config(raw: dict[str, Any], source: str) -> RunConfig:
         raise InputError(f"{source}: {_explain(error)}") from None
 
 
+def load_identifier_settings(path: Path) -> IdentifierSettings:
+    """Read the `identifiers` section of a configuration file; the file may hold nothing else.
+
+    Raises:
+        InputError: the file is missing or no YAML, has no such section, or a field of it is wrong.
+    """
+    raw = _read_yaml(path)
+    if "identifiers" not in raw:
+        raise InputError(f"{path}: has no section `identifiers`; add one, or name another file")
+    try:
+        return IdentifierSettings.model_validate(raw["identifiers"])
+    except ValidationError as error:
+        raise InputError(f"{path}: {_explain(error, ('identifiers',))}") from None
+
+
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -189,13 +204,14 @@ def _override(raw: dict[str, Any], override: str) -> None:
         raise InputError(f"--set {override}: the value is not YAML; quote it") from None
 
 
-def _explain(error: ValidationError) -> str:
+def _explain(error: ValidationError, section: tuple[str, ...] = ()) -> str:
     """One line for the first fault, with the nearest right name for a misspelt field."""
     first = next((e for e in error.errors() if e["type"] == "extra_forbidden"), error.errors()[0])
-    where = ".".join(_place(first["loc"])) or "the file"
+    loc = section + first["loc"]
+    where = ".".join(_place(loc)) or "the file"
     if first["type"] == "extra_forbidden":
-        known = _fields_at(RunConfig, first["loc"][:-1])
-        near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1, cutoff=0.5)
+        known = _fields_at(RunConfig, loc[:-1])
+        near = difflib.get_close_matches(str(loc[-1]), known, n=1, cutoff=0.5)
         hint = f"did you mean `{near[0]}`?" if near else f"known are: {', '.join(known)}"
         return f"`{where}`: no such field; {hint}"
     message = first["msg"].removeprefix("Value error, ")

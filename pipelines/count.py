@@ -15,10 +15,11 @@ from extraction.identifiers.records import IDENTIFIER_SCHEMA, group_of
 from extraction.passages import Passages, form_passages, passage_table
 from extraction.places import Places
 from extraction.windows import HASH_BYTES, KINDS, LOW_ENTROPY, MATCH_SCHEMA, STRETCH_SCHEMA, WINDOW_SCHEMA
-from pipelines.identify import Value, merge_lookup
+from pipelines.identify import Value
 from pipelines.match import MatchStores
 from pipelines.parts import PartStore, write_file
 from pipelines.rundir import RunDirectory
+from pipelines.values import Lookups, chance_values, documents_of
 
 if TYPE_CHECKING:
     from extraction.identifiers import IdentifierSettings
@@ -58,7 +59,7 @@ class Rules:
     cluster_threshold: float
 
 
-def load_found(directory: RunDirectory, lookup: PartStore, rules: Rules) -> Found:
+def load_found(directory: RunDirectory, lookup: Lookups, rules: Rules) -> Found:
     """Read all that one run found and form its passages.
 
     Args:
@@ -74,7 +75,7 @@ def load_found(directory: RunDirectory, lookup: PartStore, rules: Rules) -> Foun
         places=places,
         passages=passages,
         clusters=_clusters(passages, rules.cluster_threshold),
-        identifiers=_identifier_places(directory.store("identifiers"), lookup),
+        identifiers=identifier_places(directory.store("identifiers"), lookup),
         min_tokens=rules.min_tokens,
         private_documents=rules.private_documents,
         max_tokens=rules.longest,
@@ -92,20 +93,34 @@ def _clusters(passages: Passages, threshold: float) -> list[str]:
     return names
 
 
-def _identifier_places(tagged: PartStore, lookup: PartStore) -> IdentifierPlaces:
+def identifier_places(tagged: PartStore, lookup: Lookups) -> IdentifierPlaces:
+    """Which request gave which identifier, and how many documents hold each.
+
+    Args:
+        tagged: the parts of `identifiers/`.
+        lookup: the counts of its distinct values.
+    """
     table = tagged.read_all(IDENTIFIER_SCHEMA, ["family", "number", "type", "value"])
     places = table.group_by(["family", "number", "type", "value"]).aggregate([])
     keys = list(zip(places["type"].to_pylist(), places["value"].to_pylist(), strict=True))
     distinct: list[Value] = sorted(set(keys))
     position = {key: i for i, key in enumerate(distinct)}
-    held = {(r["type"], r["value"]): r["documents"] for r in merge_lookup(lookup).to_pylist()}
+    text = lookup.control_text
     return IdentifierPlaces(
         types=[group_of(*key) for key in distinct],
-        documents=np.array([held.get(key, 0) for key in distinct], dtype=np.int64),
+        documents=_documents(distinct, lookup.corpus),
         identifier=np.array([position[key] for key in keys], dtype=np.int64),
         family=places["family"].to_pylist(),
         number=np.asarray(places["number"].to_numpy(), dtype=np.int64),
+        chance=_documents(chance_values(distinct), lookup.chance),
+        control_text=None if text is None else _documents(distinct, text),
     )
+
+
+def _documents(values: Sequence[Value], found: PartStore) -> NDArray[np.int64]:
+    """How many documents hold each value."""
+    held = documents_of(found)
+    return np.array([held.get(value, 0) for value in values], dtype=np.int64)
 
 
 def windows_in(found: Found, control: Found | None) -> NDArray[np.bool_]:

@@ -19,8 +19,9 @@ from pipelines.assemble import (
 from pipelines.count import Rules, load_found, passages_in, windows_in, write_passages, write_windows
 from pipelines.generate import failed_requests
 from pipelines.match import MatchStores
-from pipelines.parts import PartStore, write_json
+from pipelines.parts import write_json
 from pipelines.rundir import RunDirectory
+from pipelines.values import Lookups
 
 if TYPE_CHECKING:
     from extraction.identifiers import IdentifierSettings
@@ -37,7 +38,7 @@ class Analysed:
         index: the index that it was matched against.
         rules: what counting needs to know.
         identifiers: how identifiers were tagged.
-        lookup: the counts of its identifiers in the corpus.
+        lookup: the counts of its identifiers, in the corpus and beside it.
         method: the `method` part of the report.
         seed: the run's seed; 0 for generations made elsewhere.
         command: what makes it again.
@@ -50,7 +51,7 @@ class Analysed:
     index: "Index"
     rules: Rules
     identifiers: "IdentifierSettings"
-    lookup: PartStore
+    lookup: Lookups
     method: dict[str, Any]
     seed: int
     command: str

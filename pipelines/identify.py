@@ -1,8 +1,7 @@
-"""The identifier stages: tag names and numbers in every generation, then look each distinct value up in the corpus."""
+"""The tagging stage: names and numbers in every generation; and how the parts of any stage are worked through."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from heapq import nsmallest
 from itertools import chain
 from typing import Any
 
@@ -10,16 +9,16 @@ import pyarrow as pa
 
 from extraction.engines.settings import ModelSettings
 from extraction.errors import InputError
-from extraction.identifiers.lookup import MOST_IDS, CorpusLookup
-from extraction.identifiers.records import IDENTIFIER_SCHEMA, LOOKUP_SCHEMA, group_of
+from extraction.identifiers.records import IDENTIFIER_SCHEMA
 from extraction.identifiers.settings import IdentifierSettings
 from extraction.records import Generation, generations_of
 from pipelines.parts import PartStore
 from pipelines.pool import Facts, Pool, Resources
 from pipelines.progress import progress
 
-LOOKUP_PARTS = 16
 Value = tuple[str, str]
+Runner = Callable[[str, Any, PartStore, Iterable[str]], None]
+"""(label, job, where its parts go, all parts): process every part that is not complete yet."""
 
 
 @dataclass(frozen=True)
@@ -57,47 +56,6 @@ def _rows(generation: Generation, findings: Iterable[Any]) -> Iterator[dict[str,
     return (request | asdict(finding) for finding in findings)
 
 
-@dataclass(frozen=True)
-class LookupJob:
-    """Passes over one share of the corpus after another, looking for every value at once."""
-
-    values: tuple[Value, ...]
-    settings: IdentifierSettings
-    index: str
-    found: PartStore
-
-    def start(self) -> Callable[[str], Facts]:
-        """Compile the values in the worker's own process."""
-        from index import open_index
-
-        lookup = CorpusLookup(self.values, self.settings)
-        shards = open_index(self.index).shards(LOOKUP_PARTS)
-
-        def process(name: str) -> Facts:
-            counts = lookup.scan(shards[int(name.rpartition("-")[2])])
-            self.found.publish(name, _lookup_table(self.values, counts), {})
-            return {}
-
-        return process
-
-
-def _lookup_table(values: tuple[Value, ...], counts: Any) -> pa.Table:
-    """One row for each value that stands in this share of the corpus."""
-    rows = [
-        {
-            "type": type_,
-            "value": value,
-            "group": group_of(type_, value),
-            "documents": int(counts.documents[i]),
-            "occurrences": int(counts.occurrences[i]),
-            "example_ids": list(counts.example_ids[i]),
-        }
-        for i, (type_, value) in enumerate(values)
-        if counts.documents[i]
-    ]
-    return pa.Table.from_pylist(rows, schema=LOOKUP_SCHEMA)
-
-
 def run_parts(label: str, job: Any, done: PartStore, names: Iterable[str], workers: int) -> None:
     """Process every part that is not complete yet, on Ray.
 
@@ -125,21 +83,27 @@ def run_parts(label: str, job: Any, done: PartStore, names: Iterable[str], worke
         )
 
 
+def run_here(label: str, job: Any, done: PartStore, names: Iterable[str]) -> None:
+    """Process every part that is not complete yet in this process, for work that is too small for Ray.
+
+    Args:
+        label: what the progress says.
+        job: what a worker would do.
+        done: where the parts are published.
+        names: all parts of the stage.
+    """
+    complete = set(done.complete())
+    pending = [name for name in names if name not in complete]
+    if pending:
+        process = job.start()
+        with progress(label, "parts", len(pending)) as shown:
+            for name in pending:
+                process(name)
+                shown.advance(1)
+
+
 def distinct_values(tagged: PartStore) -> tuple[Value, ...]:
     """Every distinct (type, value) of a run, in order."""
     table = tagged.read_all(IDENTIFIER_SCHEMA, ["type", "value"])
     groups = table.group_by(["type", "value"]).aggregate([])
     return tuple(sorted(zip(groups["type"].to_pylist(), groups["value"].to_pylist(), strict=True)))
-
-
-def merge_lookup(found: PartStore) -> pa.Table:
-    """Add the counts of all shares of the corpus: one row of `LOOKUP_SCHEMA` for each value that stands in it."""
-    table = found.read_all(LOOKUP_SCHEMA)
-    merged: dict[Value, dict[str, Any]] = {}
-    for row in table.to_pylist():
-        empty = row | {"documents": 0, "occurrences": 0, "example_ids": []}
-        known = merged.setdefault((row["type"], row["value"]), empty)
-        known["documents"] += row["documents"]
-        known["occurrences"] += row["occurrences"]
-        known["example_ids"] = nsmallest(MOST_IDS, {*known["example_ids"], *row["example_ids"]})
-    return pa.Table.from_pylist([merged[key] for key in sorted(merged)], schema=LOOKUP_SCHEMA)

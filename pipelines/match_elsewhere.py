@@ -21,6 +21,7 @@ from pipelines.parts import PartStore
 from pipelines.pool import cluster
 from pipelines.progress import inert
 from pipelines.rundir import RunDirectory, refuse_foreign_files
+from pipelines.values import Lookups
 from pipelines.work import Work, one_at_a_time
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _publish(store: PartStore, read: list[Generation]) -> None:
 
 
 def _analysed(
-    work: Work, rules: Analysis, reader: Reader, read: list[Generation], lookup: PartStore, index_path: Path
+    work: Work, rules: Analysis, reader: Reader, read: list[Generation], lookup: Lookups, index_path: Path
 ) -> Analysed:
     tokens: dict[str, int] = {}
     for generation in read:

@@ -29,19 +29,19 @@ def random_values(values: Sequence[Value], seed: int) -> list[Value]:
     Returns:
         As many values, none among `values` unless its format has no others.
     """
-    draw = random.Random(seed)  # noqa: S311 - no secret depends on it
     known = set(values)
     names = sorted(value for type_, value in known if type_ == "PERSON" and " " in value)
-    return [_another(type_, value, names, known, draw) for type_, value in values]
+    return [_another(type_, value, names, known, seed) for type_, value in values]
 
 
-def _another(type_: str, value: str, names: Sequence[str], known: set[Value], draw: random.Random) -> Value:
-    made = (type_, value)
+def _another(type_: str, value: str, names: Sequence[str], known: set[Value], seed: int) -> Value:
+    # Each value draws for itself, so that a run that grows keeps the random values that it had.
+    draw = random.Random(f"{seed} {type_} {value}")  # noqa: S311 - no secret depends on it
     for _ in range(_TRIES):
         made = (type_, _make(type_, value, names, draw))
         if made not in known:
-            break
-    return made
+            return made
+    return type_, _shuffled(value, draw) if type_ == "PERSON" else made[1]
 
 
 def _make(type_: str, value: str, names: Sequence[str], draw: random.Random) -> str:

@@ -18,7 +18,6 @@ from extraction.identifiers.settings import IdentifierSettings
 from extraction.identifiers.spellings import spellings
 from extraction.identifiers.verify import AROUND, Verify, verifier
 
-MOST_IDS = 10
 _NORMALISERS = {
     "PERSON": "name",
     "ORGANISATION": "name",
@@ -47,8 +46,9 @@ class LookupCounts:
     Attributes:
         documents: int64[n], documents that hold the value; a text stored once with three ids is three.
         occurrences: int64[n], places in them.
-        example_ids: for each value up to 10 document ids, the first in alphabetical order, whatever the
-            order of scanning.
+        example_ids: for each value up to `most_ids` document ids, the first in alphabetical order, whatever
+            the order of scanning.
+        most_ids: how many ids are kept for each value.
         scanned_documents: documents looked at.
         scanned_bytes: bytes of distinct text looked at.
     """
@@ -56,13 +56,14 @@ class LookupCounts:
     documents: NDArray[np.int64]
     occurrences: NDArray[np.int64]
     example_ids: list[list[str]]
+    most_ids: int
     scanned_documents: int = 0
     scanned_bytes: int = 0
 
     @classmethod
-    def none(cls, size: int) -> "LookupCounts":
+    def none(cls, size: int, most_ids: int) -> "LookupCounts":
         """Make counts of nothing, for `size` values."""
-        return cls(np.zeros(size, np.int64), np.zeros(size, np.int64), [[] for _ in range(size)])
+        return cls(np.zeros(size, np.int64), np.zeros(size, np.int64), [[] for _ in range(size)], most_ids)
 
     def __add__(self, other: "LookupCounts") -> "LookupCounts":
         """Merge the counts of disjoint sets of documents."""
@@ -70,9 +71,10 @@ class LookupCounts:
             self.documents + other.documents,
             self.occurrences + other.occurrences,
             [
-                nsmallest(MOST_IDS, {*mine, *theirs})
+                nsmallest(self.most_ids, {*mine, *theirs})
                 for mine, theirs in zip(self.example_ids, other.example_ids, strict=True)
             ],
+            self.most_ids,
             self.scanned_documents + other.scanned_documents,
             self.scanned_bytes + other.scanned_bytes,
         )
@@ -81,8 +83,8 @@ class LookupCounts:
         self.documents[value] += len(ids)
         self.occurrences[value] += places * len(ids)
         known = self.example_ids[value]
-        if len(known) < MOST_IDS or min(ids) < known[-1]:
-            self.example_ids[value] = nsmallest(MOST_IDS, {*known, *ids})
+        if len(known) < self.most_ids or min(ids) < known[-1]:
+            self.example_ids[value] = nsmallest(self.most_ids, {*known, *ids})
 
 
 class CorpusLookup:
@@ -109,7 +111,7 @@ class CorpusLookup:
         Args:
             documents: (ids, UTF-8 text) of each distinct document.
         """
-        counts = LookupCounts.none(len(self.values))
+        counts = LookupCounts.none(len(self.values), self._settings.document_ids)
         for ids, text in documents:
             for value, places in self._places_in(text).items():
                 counts._add(value, places, ids)

@@ -121,6 +121,12 @@ class IdentifierSettings(Settings):
         max_length=20,
         description="countries whose national phone formats are read, first match wins",
     )
+    document_ids: int = Field(
+        default=10,
+        ge=1,
+        le=1_000_000,
+        description="how many ids of its documents are listed for each value that stands in the corpus",
+    )
     day_first: bool = Field(default=True, description="whether 04/05/1961 is the fourth of May")
     recognisers: tuple[UserRecogniser, ...] = Field(
         default=(), max_length=200, description="formats of your own; several may share one name"

@@ -7,6 +7,7 @@ from typing import Any
 import typer
 
 from pipelines.progress import inert
+from pipelines.report.words import SINGLE_NAME
 
 WRITTEN = ("report.html", "report.json", "model_card.md", "passages.parquet")
 
@@ -39,7 +40,8 @@ def in_words(report: dict[str, Any]) -> list[str]:
         f"{last['private_passages']:,} passages stand in at most "
         f"{report['method']['private_documents']} training documents and deserve a reviewer; "
         f"{last['distinct_passages'] - last['private_passages']:,} are shared by more.",
-        f"{last['identifiers_in_corpus']:,} names and numbers that came out stand in the training text.",
+        f"{last['identifiers_in_corpus']:,} names and numbers that came out stand in the training text, and "
+        f"{_single_names(last):,} single names.",
     ]
     if report["control"] is not None:
         control = max(report["control"]["budgets"], key=lambda budget: int(budget["budget"]))
@@ -48,6 +50,11 @@ def in_words(report: dict[str, Any]) -> list[str]:
         reasons = ", ".join(f"{item['reason']} ({item['count']:,})" for item in report["incomplete"])
         lines.append(f"INCOMPLETE: {reasons}.")
     return lines
+
+
+def _single_names(counts: dict[str, Any]) -> int:
+    """Single names of the corpus that came out; they stand in every text, and are in no other number."""
+    return int(counts["identifiers"].get(SINGLE_NAME, {"in_corpus": 0})["in_corpus"])
 
 
 def _share(value: float | None) -> str:

@@ -3,11 +3,14 @@
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from index.errors import SourceError
+
+if TYPE_CHECKING:
+    from extraction.identifiers import IdentifierSettings
 
 app = typer.Typer(no_args_is_help=True, help="Build, extend, check, describe and ask an index of the corpus.")
 
@@ -28,6 +31,12 @@ Memory = Annotated[
 ]
 Workers = Annotated[int | None, typer.Option(min=1, help="Tasks at once; every core by default.")]
 RayAddress = Annotated[str | None, typer.Option(help="A Ray cluster that sees the same folders.")]
+Identifiers = Annotated[
+    bool, typer.Option("--identifiers", help="Tag the corpus and store its names and numbers in the index.")
+]
+Config = Annotated[
+    Path | None, typer.Option("--config", help="A YAML file whose section `identifiers` says what is tagged.")
+]
 
 UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 ROWS_AT_ONCE = 1000
@@ -47,16 +56,30 @@ def build(
     memory: Memory = None,
     workers: Workers = None,
     ray_address: RayAddress = None,
+    identifiers: Identifiers = False,
+    config: Config = None,
 ) -> None:
     """Build an index. Killed, the same command goes on where it stopped.
 
     In folders every file is a document (its id is its relative path), and files that are no UTF-8 text are
     left out and counted; Parquet and JSON lines files in them are read as such.
 
+    With --identifiers, the names and numbers of the corpus are stored with their counts, so that look-ups need
+    not search the text for those; on an index that is there already, they are added.
+
     Example: extraction index build corpus/*.parquet --out corpus.index --text-column body
     """
+    from pipelines.config import load_identifier_settings
+
+    if config and not identifiers:
+        raise SourceError("--config: says how identifiers are tagged; pass --identifiers with it")
     reading = (min_bytes, text_column, id_column, skip_bad_records)
-    _build(sources, out, reading, memory, workers, add=False, ray_address=ray_address)
+    settings = load_identifier_settings(config) if config else None
+    if not (identifiers and _is_built(out, sources, min_bytes)):
+        _build(sources, out, reading, memory, workers, add=False, ray_address=ray_address)
+    if identifiers:
+        _store_identifiers(out, settings, workers, ray_address)
+    print(out)
 
 
 @app.command()
@@ -75,9 +98,13 @@ def add(
     Example: extraction index add corpus.index more.jsonl.zst
     """
     from index import open_index
+    from pipelines.stored import stored_settings
 
     reading = (open_index(directory).info.min_bytes, text_column, id_column, skip_bad_records)
     _build(sources, directory, reading, memory, workers, add=True, ray_address=ray_address)
+    if settings := stored_settings(directory):
+        _store_identifiers(directory, settings, workers, ray_address)
+    print(directory)
 
 
 def _build(
@@ -101,7 +128,33 @@ def _build(
     )
     bad = f"; incomplete: {info.skipped_records:,} bad records were left out" if info.skipped_records else ""
     print(f"{info.documents:,} documents, {info.text_bytes:,} bytes, {info.segments} segments{left_out}{bad}")
-    print(directory)
+
+
+def _is_built(directory: Path, sources: Sequence[Path], min_bytes: int) -> bool:
+    """Whether this very index is there, so that only its identifiers are left to store."""
+    from index import open_index
+
+    if not (directory / "index.json").exists():
+        return False
+    info = open_index(directory).info
+    return info.sources == tuple(map(str, sources)) and info.min_bytes == min_bytes
+
+
+def _store_identifiers(
+    directory: Path, settings: "IdentifierSettings | None", workers: int | None, ray_address: str | None
+) -> None:
+    from extraction.identifiers import IdentifierSettings
+    from index import open_index
+    from pipelines.stored import description
+    from pipelines.storing import PART_BYTES, store_identifiers
+    from pipelines.workers import runner
+
+    # One part has nothing to spread, and Ray takes seconds to start.
+    few = open_index(directory).info.text_bytes <= PART_BYTES
+    with runner(1 if few else workers, ray_address) as run:
+        store_identifiers(directory, settings or IdentifierSettings(), run)
+    stored = description(directory) or {}
+    print(f"{stored['values']:,} names and numbers of the corpus are stored")
 
 
 def _bytes_of(size: str | None) -> int | None:
@@ -123,11 +176,14 @@ def verify(directory: Directory) -> None:
     Example: extraction index verify corpus.index
     """
     from index import open_index
+    from pipelines.stored import damaged_files, description, misfit
 
-    damaged = open_index(directory).verify()
+    damaged = [*open_index(directory).verify(), *damaged_files(directory)]
     if damaged:
         names = ", ".join(str(path) for path in damaged)
         raise SourceError(f"{names}: differs from what was written; build the index again")
+    if description(directory) is not None and (reason := misfit(directory)):
+        raise SourceError(f"{directory}: its identifiers {reason}; run its `index build --identifiers` again")
     print(f"{directory}: every file is as it was written")
 
 
@@ -140,9 +196,12 @@ def info(directory: Directory) -> None:
     from dataclasses import asdict
 
     from index import open_index
+    from pipelines.stored import description
 
     described = asdict(open_index(directory).info)
-    print(json.dumps({**described, "complete": described["skipped_records"] == 0}, indent=1))
+    complete = described["skipped_records"] == 0
+    stored = (description(directory) or {}).get("values")
+    print(json.dumps({**described, "complete": complete, "stored_identifiers": stored}, indent=1))
 
 
 @app.command()

@@ -60,11 +60,15 @@ class IdentifierCounts(Record):
         tagged: found in the generated text, whether or not the corpus holds them.
         in_corpus: of these, found in the corpus.
         private: of those in the corpus, found in at most `private_documents` documents.
+        chance: of as many random values of the same form, found in the corpus.
+        in_control_text: of those tagged, found in text the model never saw; null: there was no such text.
     """
 
     tagged: NonNegativeInt
     in_corpus: NonNegativeInt
     private: NonNegativeInt
+    chance: NonNegativeInt
+    in_control_text: NonNegativeInt | None
 
 
 class BudgetCounts(Record):
@@ -85,8 +89,8 @@ class BudgetCounts(Record):
         distinct_passages: private and shared ones.
         private_passages: of these, the private ones.
         clusters: groups of near-duplicate passages.
-        identifiers_in_corpus: distinct identifiers, of all types, found in the corpus.
-        identifiers: the same by type.
+        identifiers_in_corpus: distinct identifiers, of all types but single names, found in the corpus.
+        identifiers: the same by type, single names in a row of their own.
         unseen_mass: chance that the next window found is one not seen yet.
         chao2_windows: lower bound of all distinct windows that this family would ever give.
     """

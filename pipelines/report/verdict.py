@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pipelines.report.schema import BudgetCounts, Report
-from pipelines.report.words import count, identifier, listing, noun, percent
+from pipelines.report.words import SINGLE_NAME, count, identifier, listing, noun, percent
 
 
 @dataclass(frozen=True)
@@ -86,13 +86,23 @@ def _private(report: Report, last: BudgetCounts) -> str:
 def _identifiers(report: Report, last: BudgetCounts) -> Iterator[str]:
     if not report.method.identifier_types:
         return
-    if not last.identifiers_in_corpus:
-        yield "No identifier that the model wrote was found in the corpus."
-        return
-    found = [(c.in_corpus, identifier(kind)) for kind, c in last.identifiers.items() if c.in_corpus]
-    found.sort(key=lambda pair: (-pair[0], pair[1]))
-    kinds = ", ".join(f"{kind}: {count(number)}" for number, kind in found)
-    yield f"{noun(last.identifiers_in_corpus, 'identifier')} of the corpus came out ({kinds or 'any type'})."
+    single = last.identifiers[SINGLE_NAME].in_corpus if SINGLE_NAME in last.identifiers else 0
+    if last.identifiers_in_corpus:
+        yield f"{noun(last.identifiers_in_corpus, 'identifier')} of the corpus came out ({_kinds(last)})."
+    else:
+        yield f"No identifier that the model wrote was found in the corpus{', single names apart' if single else ''}."
+    if single:
+        yield (
+            f"{noun(single, 'single first name or surname', 'single first names or surnames')} of the corpus came "
+            "out too; a single name stands in many texts and says little."
+        )
+
+
+def _kinds(last: BudgetCounts) -> str:
+    """How many identifiers of each type stand in the corpus, the most first."""
+    held = {kind: c.in_corpus for kind, c in last.identifiers.items() if c.in_corpus and kind != SINGLE_NAME}
+    found = sorted((-number, identifier(kind)) for kind, number in held.items())
+    return ", ".join(f"{kind}: {count(-number)}" for number, kind in found) or "any type"
 
 
 def _control(report: Report, last: BudgetCounts) -> Iterator[str]:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,11 +19,13 @@ def found_of(tables) -> Found:
     passages = form_passages(places, tables["stretches"])
     clusters = [name[:1] for name in passages.ids]
     identifiers = IdentifierPlaces(
-        ["phone_number", "person_name", "person_name"],
-        np.array([0, 2, 7]),
-        np.array([0, 1, 1, 2]),
-        ["empty", "public", "empty", "empty"],
-        np.array([0, 0, 7, 2]),
+        ["phone_number", "person_name", "person_name", "PERSON_SINGLE"],
+        np.array([0, 2, 7, 9]),
+        np.array([0, 1, 1, 2, 3]),
+        ["empty", "public", "empty", "empty", "empty"],
+        np.array([0, 0, 7, 2, 2]),
+        np.array([4, 0, 0, 1]),
+        np.array([0, 0, 3, 0]),
     )
     return Found(
         tables["matches"], places, passages, clusters, identifiers, 50, 2, {"empty": 160, "public": 160}
@@ -96,13 +99,42 @@ def test_counts_never_fall_and_do_not_depend_on_order(seed):
 def test_identifiers_count_once_and_by_the_budget_that_first_gave_them():
     counts = count_budgets(found_of(random_run(0)), SHARES, [1, 100_000])
     first, last = counts["budgets"]
-    assert first["identifiers"] == {
-        "person_name": {"tagged": 1, "in_corpus": 1, "private": 1},
-        "phone_number": {"tagged": 1, "in_corpus": 0, "private": 0},
+    assert first["identifiers"]["person_name"] == {
+        "tagged": 1,
+        "in_corpus": 1,
+        "private": 1,
+        "chance": 0,
+        "in_control_text": 0,
     }
-    assert last["identifiers"]["person_name"] == {"tagged": 2, "in_corpus": 2, "private": 1}
-    assert (first["identifiers_in_corpus"], last["identifiers_in_corpus"]) == (1, 2)
+    assert first["identifiers"]["phone_number"] == {
+        "tagged": 1,
+        "in_corpus": 0,
+        "private": 0,
+        "chance": 1,
+        "in_control_text": 0,
+    }
+    assert last["identifiers"]["person_name"] == {
+        "tagged": 2,
+        "in_corpus": 2,
+        "private": 1,
+        "chance": 0,
+        "in_control_text": 1,
+    }
     assert counts["families"]["public"][1]["identifiers"]["person_name"]["tagged"] == 1
+
+
+def test_single_names_have_a_row_and_are_not_in_the_number_of_identifiers():
+    first, last = count_budgets(found_of(random_run(0)), SHARES, [1, 100_000])["budgets"]
+    assert first["identifiers"]["PERSON_SINGLE"]["in_corpus"] == 0
+    assert last["identifiers"]["PERSON_SINGLE"]["in_corpus"] == 1
+    assert (first["identifiers_in_corpus"], last["identifiers_in_corpus"]) == (1, 2)
+
+
+def test_without_a_control_text_there_is_no_count_of_it():
+    found = found_of(random_run(0))
+    found = replace(found, identifiers=replace(found.identifiers, control_text=None))
+    (row,) = count_budgets(found, SHARES, [100_000])["budgets"]
+    assert {counts["in_control_text"] for counts in row["identifiers"].values()} == {None}
 
 
 def test_estimates_over_all_families_are_null_with_a_reason():

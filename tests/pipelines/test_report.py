@@ -9,9 +9,11 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from extraction.errors import InputError
+from pipelines.commands.closing import in_words
 from pipelines.commands.report import report as report_command
 from pipelines.report import build_limitations, parse_report, read_report, render_report
 from pipelines.report.verdict import verdict_of
+from pipelines.report.words import count
 from tests.pipelines import report_cases
 from tests.pipelines.page_reading import Page, unexplained
 
@@ -155,9 +157,37 @@ def test_private_text_is_said_first():
 
 def test_identifiers_are_named_for_people_and_add_up(pages):
     verdict = verdict_of(parse_report(report_cases.report()))
-    kinds = "single name: 37, full name: 23, account number: 9, phone number: 8, email address: 1"
-    assert f"78 identifiers of the corpus came out ({kinds})." in verdict.sentences
+    kinds = "full name: 23, account number: 9, phone number: 8, email address: 1"
+    assert f"41 identifiers of the corpus came out ({kinds})." in verdict.sentences
+    assert any(s.startswith("37 single first names or surnames of the corpus") for s in verdict.sentences)
     assert "says little by itself" in Page((pages / "report.html").read_text()).text
+
+
+def test_single_names_alone_are_not_called_identifiers():
+    report = report_cases.report()
+    for counts in report["budgets"]:
+        counts["identifiers_in_corpus"] = 0
+        counts["identifiers"] = {"PERSON_SINGLE": counts["identifiers"]["PERSON_SINGLE"]}
+    sentences = verdict_of(parse_report(report)).sentences
+    assert "No identifier that the model wrote was found in the corpus, single names apart." in sentences
+    assert in_words(report)[2].startswith("0 names and numbers that came out stand in the training text, and 37 ")
+
+
+def test_the_chance_level_stands_beside_every_type_for_each_budget_and_family(tmp_path):
+    report = report_cases.report()
+    rows = [*report["budgets"], *(row for rows in report["families"].values() for row in rows)]
+    for number, row in enumerate(rows):
+        row["identifiers"] = {
+            "PHONE": {"tagged": 9000 + number, "in_corpus": 8000 + number, "private": 7000 + number}
+            | {"chance": 6000 + number, "in_control_text": 5000 + number}
+        }
+    text = Page(html_of(report, tmp_path / "with")).text
+    shown = [count(base + number) for base in (9000, 8000, 7000, 6000, 5000) for number in range(len(rows))]
+    assert len(rows) == 12 and not [one for one in shown if one not in text]
+    report["control_text"] = None
+    for row in rows:
+        row["identifiers"]["PHONE"]["in_control_text"] = None
+    assert "5,000" not in Page(html_of(report, tmp_path / "without")).text
 
 
 def test_shared_text_alone_is_not_called_private():

@@ -54,3 +54,8 @@ def test_the_level_of_short_numbers_shows():
     values = [("SORT_CODE", f"{number:06}") for number in range(0, 10**6, 1000)]
     counts = CorpusLookup(random_values(values, 1)).scan([(["a"], text)])
     assert 60 < int((counts.documents > 0).sum()) < 130  # 1 - exp(-0.1) of them, 95
+
+
+def test_a_lone_full_name_is_not_its_own_chance_level():
+    (made,) = random_values([("PERSON", "margaret thornbury")], 1)
+    assert made[1] != "margaret thornbury" and sorted(made[1]) == sorted("margaret thornbury")
