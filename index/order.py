@@ -267,7 +267,7 @@ def order_seeds(text: Array, starts: Array, seeds: Seeds, hashes: Array, layout:
     first = np.zeros(positions.size, dtype=np.uint8)
     largest, _ = _group(_Seeds(text, hashes, positions, seeds.lefts, layout.words), packed, bits, rows, first)
     del packed
-    groups = np.count_nonzero(first)
+    groups = int(np.count_nonzero(first))
     chain = _new_chain(positions.size, groups)
     chain_of(text, positions, starts, chain.opens, chain.sums, chain.powers)
     bounds = np.zeros(groups + 1, dtype=np.int64)

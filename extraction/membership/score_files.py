@@ -1,0 +1,99 @@
+"""Reads scores made anywhere: CSV or Parquet with `id`, `member`, `score` and, if records belong together, `group`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extraction.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+COLUMNS = ("id", "member", "score")
+TRUE, FALSE = ("1", "true", "yes", "member"), ("0", "false", "no", "nonmember")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of records, in the file's order.
+
+    Attributes:
+        ids: the records' ids.
+        member: bool[n], whether each was in the training data.
+        score: float64[n], higher means member; NaN where the file has none.
+        group: what each belongs to (an account, a document), or None where the file does not say.
+    """
+
+    ids: list[str]
+    member: NDArray[np.bool_]
+    score: NDArray[np.float64]
+    group: list[str] | None
+
+    @property
+    def sides(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Scores of members and of others."""
+        return self.score[self.member], self.score[~self.member]
+
+
+def read_scores(path: Path) -> Scores:
+    """Read a file of scores.
+
+    Raises:
+        InputError: it cannot be read, lacks a column, an id comes twice, or a field is no label or number.
+    """
+    table = _table(path)
+    missing = [name for name in COLUMNS if name not in table.column_names]
+    if missing:
+        raise InputError(
+            f"{path}: no column {missing[0]!r}; it has: {', '.join(table.column_names) or 'none'} "
+            "(needed: id, member, score; group if records belong together)"
+        )
+    columns = {name: table[name].to_pylist() for name in table.column_names if name in (*COLUMNS, "group")}
+    ids = [str(value) for value in columns["id"]]
+    if len(set(ids)) < len(ids):
+        raise InputError(f"{path}: an id comes twice; keep one score for each record")
+    return Scores(
+        ids=ids,
+        member=np.array(
+            [_label(value, n, path) for n, value in enumerate(columns["member"], 1)], dtype=np.bool_
+        ),
+        score=np.array(
+            [_number(value, n, path) for n, value in enumerate(columns["score"], 1)], dtype=np.float64
+        ),
+        group=[str(value) for value in columns["group"]] if "group" in columns else None,
+    )
+
+
+def _table(path: Path) -> "pa.Table":
+    import pyarrow as pa
+    import pyarrow.csv as csv
+    import pyarrow.parquet as pq
+
+    try:
+        if path.suffix.lower() in (".parquet", ".pq"):
+            return pq.read_table(path)
+        # Every field as text: what is a label or a number is decided here, and said by row.
+        names = csv.open_csv(path).schema.names
+        types = dict.fromkeys(names, pa.string())
+        return csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=types))
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{path}: not readable as CSV or Parquet; write it anew") from error
+
+
+def _label(value: Any, row: int, path: Path) -> bool:
+    word = str(value).strip().lower().removesuffix(".0")
+    if word in TRUE:
+        return True
+    if word in FALSE:
+        return False
+    raise InputError(f"{path}: row {row}: `member` is neither 1 nor 0 (nor true, false)")
+
+
+def _number(value: Any, row: int, path: Path) -> float:
+    try:
+        return float("nan") if value is None or value == "" else float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{path}: row {row}: `score` is no number") from None
