@@ -1,0 +1,171 @@
+"""Lower bounds on the epsilon of a differential-privacy claim, from attacks on canaries planted before training.
+
+Many runs: models trained with and without a canary; rates of telling them apart bound epsilon. One run: many
+canaries, each in or out by a fair coin, in one model; the number guessed right bounds it (Steinke, Nasr and
+Jagielski 2023, theorem 5.2). A claim is contradicted or not contradicted; no audit confirms one.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+CONTRADICTED, NOT_CONTRADICTED = "contradicted", "not contradicted"
+LARGEST_EPSILON = 1000.0
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound on epsilon.
+
+    Attributes:
+        epsilon: holds with `confidence` at `delta`.
+        delta: of the claim.
+        confidence: 1 minus the level of the test.
+    """
+
+    epsilon: float
+    delta: float
+    confidence: float
+
+    def against(self, claimed_epsilon: float) -> str:
+        """Judge a claimed epsilon at the same delta."""
+        return CONTRADICTED if self.epsilon > claimed_epsilon else NOT_CONTRADICTED
+
+
+def many_run_bound(
+    true_positives: int, positives: int, false_positives: int, negatives: int, alpha: float, delta: float
+) -> Bound:
+    """Bound epsilon by ln((TPR - delta) / FPR), each rate at its Clopper-Pearson limit of alpha / 2.
+
+    Args:
+        true_positives: of `positives` models trained with the canary, those called so.
+        positives: at least 1.
+        false_positives: of `negatives` models trained without it, those called so.
+        negatives: at least 1.
+        alpha: level of the whole test, between 0 and 1.
+        delta: of the claim.
+    """
+    _check_counts(
+        ("true positives", true_positives, positives), ("false positives", false_positives, negatives)
+    )
+    _check_rates(alpha, delta)
+    rate = _lower(true_positives, positives, alpha / 2) - delta
+    false_rate = 1 - _lower(negatives - false_positives, negatives, alpha / 2)
+    epsilon = math.log(rate / false_rate) if rate > false_rate else 0.0
+    return Bound(epsilon, delta, 1 - alpha)
+
+
+def many_run_audit(trained: Floats, untrained: Floats, alpha: float, delta: float, seed: int) -> Bound:
+    """Choose a threshold on one half of the models and bound epsilon on the other.
+
+    Args:
+        trained: float64[m], scores of models trained with the canary, higher for those; m > 1, no NaN.
+        untrained: float64[n], scores of models trained without it; n > 1, no NaN.
+        alpha: level of the test.
+        delta: of the claim.
+        seed: of the halves.
+    """
+    rng = np.random.default_rng(seed)
+    (chosen, kept), (other_chosen, other_kept) = _halves(trained, rng), _halves(untrained, rng)
+    threshold = _best_threshold(chosen, other_chosen, alpha, delta)
+    return many_run_bound(
+        int((kept >= threshold).sum()),
+        kept.size,
+        int((other_kept >= threshold).sum()),
+        other_kept.size,
+        alpha,
+        delta,
+    )
+
+
+def one_run_bound(canaries: int, guesses: int, correct: int, delta: float, level: float) -> Bound:
+    """Bound epsilon by the chance that an epsilon-private training allows so many right guesses.
+
+    Args:
+        canaries: each in or out of the training data by a fair coin.
+        guesses: how many were guessed; fixed before looking.
+        correct: how many guesses were right.
+        delta: of the claim.
+        level: of the test.
+    """
+    _check_counts(("guesses", guesses, canaries), ("correct guesses", correct, guesses))
+    _check_rates(level, delta)
+
+    def rejected(epsilon: float) -> bool:
+        return one_run_p_value(canaries, guesses, correct, epsilon, delta) < level
+
+    if not rejected(0.0):
+        return Bound(0.0, delta, 1 - level)
+    low, high = 0.0, 1.0
+    while rejected(high) and high < LARGEST_EPSILON:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rejected(middle) else (low, middle)
+    return Bound(low, delta, 1 - level)
+
+
+def one_run_p_value(canaries: int, guesses: int, correct: int, epsilon: float, delta: float) -> float:
+    """The largest chance of so many right guesses that (epsilon, delta)-private training allows."""
+    from scipy.stats import binom
+
+    chance = 1 / (1 + math.exp(-epsilon))
+    tail = float(binom.sf(correct - 1, guesses, chance))
+    if delta == 0 or correct == 0:
+        return min(1.0, tail)
+    steps = np.arange(1, correct + 1)
+    below = binom.cdf(correct - 1, guesses, chance) - binom.cdf(correct - 1 - steps, guesses, chance)
+    return min(1.0, tail + 2 * canaries * delta * float((below / steps).max()))
+
+
+def one_run_guesses(included: NDArray[np.bool_], scores: Floats, guesses: int) -> int:
+    """Guess the highest scores to be in and the lowest to be out, half of the guesses each; count the right ones.
+
+    Args:
+        included: bool[m], whether each canary was in.
+        scores: float64[m], higher means in; no NaN.
+        guesses: at most m, fixed before looking.
+    """
+    order = np.argsort(scores, kind="stable")
+    out, into = order[: guesses // 2], order[order.size - (guesses - guesses // 2) :]
+    return int((~included[out]).sum() + included[into].sum())
+
+
+def _halves(values: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    shuffled = rng.permutation(values)
+    return shuffled[: values.size // 2], shuffled[values.size // 2 :]
+
+
+def _best_threshold(trained: Floats, untrained: Floats, alpha: float, delta: float) -> float:
+    """The score whose bound on these models is the largest."""
+
+    def bound(threshold: float) -> float:
+        hits, false = int((trained >= threshold).sum()), int((untrained >= threshold).sum())
+        return many_run_bound(hits, trained.size, false, untrained.size, alpha, delta).epsilon
+
+    thresholds: list[float] = np.unique(np.concatenate([trained, untrained])).tolist()
+    return max(thresholds, key=bound)
+
+
+def _lower(hits: int, trials: int, tail: float) -> float:
+    """One-sided Clopper-Pearson limit."""
+    from scipy.stats import beta
+
+    return float(beta.ppf(tail, hits, trials - hits + 1)) if hits else 0.0
+
+
+def _check_counts(*counts: tuple[str, int, int]) -> None:
+    for name, part, whole in counts:
+        if not 0 <= part <= whole or whole < 1:
+            raise ValueError(f"{name}: {part} of {whole} cannot be")
+
+
+def _check_rates(level: float, delta: float) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"the level must lie between 0 and 1, not {level}")
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta must be at least 0 and below 1, not {delta}")
