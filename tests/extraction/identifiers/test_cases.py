@@ -222,3 +222,23 @@ def test_a_label_with_a_number_of_its_own_says_nothing_of_the_one_in_front(tagge
 @pytest.mark.parametrize(("text", "types"), FORBIDDEN)
 def test_is_not_found(tagger, text, types):
     assert not {type_ for type_, _ in found(tagger, text)} & types
+
+
+@pytest.mark.parametrize("digits", [WIDE, ARABIC], ids=["full-width", "Arabic-Indic"])
+@pytest.mark.parametrize(
+    ("text", "type_", "value"),
+    [
+        ("NHS number 943 476 5919", "NHS_NUMBER", "9434765919"),
+        ("account 1234 5678", "ACCOUNT_NUMBER", "12345678"),
+        ("sort code 12-34-56", "SORT_CODE", "123456"),
+        ("SSN 123-45-6789", "US_SSN", "123456789"),
+        ("DOB 17/04/1961", "DATE_OF_BIRTH", "1961-04-17"),
+        ("born 17 April 1961", "DATE_OF_BIRTH", "1961-04-17"),
+        ("IBAN GB82 WEST 1234 5698 7654 32", "IBAN", "GB82WEST12345698765432"),
+        ("Mastercard 2221-0000-0000-0009", "CREDIT_CARD", "2221000000000009"),
+        ("ring +44 7700 900123", "PHONE", "+447700900123"),
+        ("host 192.0.2.17", "IP_ADDRESS", "192.0.2.17"),
+    ],
+)
+def test_digits_of_other_scripts_give_the_same_value(tagger, text, type_, value, digits):
+    assert (type_, value) in found(tagger, text.translate(digits))
