@@ -9,7 +9,7 @@ import typer
 
 from extraction.errors import InputError
 from index.errors import SourceError
-from pipelines.commands import compare, dp_audit, identifiers, index, match, membership, report, run
+from pipelines.commands import canary, compare, dp_audit, identifiers, index, match, membership, report, run
 from pipelines.progress import say
 
 FAULT, INTERRUPTED = 2, 130
@@ -42,6 +42,7 @@ app.add_typer(index.app, name="index")
 app.command()(match.match)
 app.command()(identifiers.identifiers)
 app.add_typer(membership.app, name="membership")
+app.add_typer(canary.app, name="canary")
 app.add_typer(dp_audit.app, name="dp-audit")
 app.command()(compare.compare)
 app.command()(report.report)

@@ -12,7 +12,6 @@ from extraction.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-COLUMNS = ("id", "member", "score")
 TRUE, FALSE = ("1", "true", "yes", "member"), ("0", "false", "no", "nonmember")
 
 
@@ -38,27 +37,32 @@ class Scores:
         return self.score[self.member], self.score[~self.member]
 
 
-def read_scores(path: Path) -> Scores:
+def read_scores(path: Path, label: str = "member") -> Scores:
     """Read a file of scores.
+
+    Args:
+        path: CSV or Parquet.
+        label: the column that says which side a record is on: `Scores.member`.
 
     Raises:
         InputError: it cannot be read, lacks a column, an id comes twice, or a field is no label or number.
     """
     table = _table(path)
-    missing = [name for name in COLUMNS if name not in table.column_names]
+    needed = ("id", label, "score")
+    missing = [name for name in needed if name not in table.column_names]
     if missing:
         raise InputError(
             f"{path}: no column {missing[0]!r}; it has: {', '.join(table.column_names) or 'none'} "
-            "(needed: id, member, score; group if records belong together)"
+            f"(needed: {', '.join(needed)}; group if records belong together)"
         )
-    columns = {name: table[name].to_pylist() for name in table.column_names if name in (*COLUMNS, "group")}
+    columns = {name: table[name].to_pylist() for name in table.column_names if name in (*needed, "group")}
     ids = [str(value) for value in columns["id"]]
     if len(set(ids)) < len(ids):
         raise InputError(f"{path}: an id comes twice; keep one score for each record")
     return Scores(
         ids=ids,
         member=np.array(
-            [_label(value, n, path) for n, value in enumerate(columns["member"], 1)], dtype=np.bool_
+            [_label(value, label, n, path) for n, value in enumerate(columns[label], 1)], dtype=np.bool_
         ),
         score=np.array(
             [_number(value, n, path) for n, value in enumerate(columns["score"], 1)], dtype=np.float64
@@ -83,13 +87,13 @@ def _table(path: Path) -> "pa.Table":
         raise InputError(f"{path}: not readable as CSV or Parquet; write it anew") from error
 
 
-def _label(value: Any, row: int, path: Path) -> bool:
+def _label(value: Any, label: str, row: int, path: Path) -> bool:
     word = str(value).strip().lower().removesuffix(".0")
     if word in TRUE:
         return True
     if word in FALSE:
         return False
-    raise InputError(f"{path}: row {row}: `member` is neither 1 nor 0 (nor true, false)")
+    raise InputError(f"{path}: row {row}: `{label}` is neither 1 nor 0 (nor true, false)")
 
 
 def _number(value: Any, row: int, path: Path) -> float:
