@@ -21,6 +21,7 @@ def compare_identifiers(runs: Sequence[LoadedRun]) -> list[IdentifierComparison]
             type=kind,
             in_corpus={letter: c[kind].in_corpus if kind in c else 0 for letter, c in last.items()},
             private={letter: c[kind].private if kind in c else 0 for letter, c in last.items()},
+            chance={letter: c[kind].chance if kind in c else 0 for letter, c in last.items()},
             against_first=_against_first(kind, values),
         )
         for kind in types

@@ -85,6 +85,7 @@ class IdentifierComparison(Record):
         type: their type.
         in_corpus: distinct ones at each run's largest budget, by letter.
         private: of these, those in at most `private_documents` documents.
+        chance: of as many random values as each run tagged, those found in the corpus.
         against_first: by letter of each later run, its values against the first run's, over all generations; left
             out where a run keeps no values.
     """
@@ -92,6 +93,7 @@ class IdentifierComparison(Record):
     type: str
     in_corpus: dict[str, NonNegativeInt]
     private: dict[str, NonNegativeInt]
+    chance: dict[str, NonNegativeInt]
     against_first: dict[str, CommonAndNew]
 
 

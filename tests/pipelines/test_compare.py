@@ -197,6 +197,15 @@ def test_identifiers_in_common_and_new_are_counted_by_value_and_not_shown(two_ru
     assert unexplained(html, data) == set()
 
 
+def test_the_chance_level_of_each_run_stands_beside_its_identifiers(two_runs, tmp_path):
+    data, html = compared(two_runs, tmp_path / "out")
+    by_type = {item["type"]: item for item in data["identifiers"]}
+    last = report_cases.report()["budgets"][-1]["identifiers"]["PERSON_SINGLE"]
+    assert by_type["PERSON_SINGLE"]["chance"] == {"A": last["chance"], "B": last["chance"]}
+    assert last["chance"] > 0
+    assert "A, random ones" in Page(html).text
+
+
 def test_identifiers_without_kept_values_are_not_called_new(two_runs, tmp_path):
     data, html = compared(two_runs, tmp_path / "out")
     assert [item["against_first"] for item in data["identifiers"]] == [{}] * len(data["identifiers"])
