@@ -18,6 +18,7 @@ from pipelines.assemble import (
 )
 from pipelines.count import Rules, load_found, passages_in, windows_in, write_passages, write_windows
 from pipelines.generate import failed_requests
+from pipelines.listing import write_listing
 from pipelines.match import MatchStores
 from pipelines.parts import write_json
 from pipelines.rundir import RunDirectory
@@ -90,6 +91,7 @@ def finish(work: Analysed, control: ControlRun | None, text: ControlText | None)
     found = work.found()
     in_control = passages_in(found.passages, windows_in(found, control.found)) if control else None
     write_windows(work.directory, found)
+    write_listing(work.directory, work.lookup, work.identifiers.document_ids)
     passages = write_passages(
         work.directory, found, work.rules, work.index, work.identifiers, in_control, work.names
     )

@@ -9,7 +9,7 @@ import typer
 from pipelines.progress import inert
 from pipelines.report.words import SINGLE_NAME
 
-WRITTEN = ("report.html", "report.json", "model_card.md", "passages.parquet")
+WRITTEN = ("report.html", "report.json", "model_card.md", "passages.parquet", "identifiers/in_corpus.parquet")
 
 
 def close(report: Path, skip_bad_records: bool) -> None:
