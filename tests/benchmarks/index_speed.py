@@ -1,4 +1,4 @@
-"""Measures the index on text that lies on any development machine: `python tests/benchmarks/index_speed.py --mb 200`.
+"""Measures this index alone: `python tests/benchmarks/index_speed.py --mb 200`.
 
 Prints build MB/s and peak memory, index bytes for a byte of text, look-up MB/s at three shares of matching text, and
 the time of counting, as one JSON object. Documents are files of /usr and of the Python installation.
@@ -6,79 +6,21 @@ the time of counting, as one JSON object. Documents are files of /usr and of the
 
 import argparse
 import json
-import os
 import random
 import resource
-import sys
-import sysconfig
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+from material import documents, generated, write_parquet
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+from index import BuildOptions, Index, open_index
+from pipelines.index_build import build
 
-from index import BuildOptions, Index, open_index  # noqa: E402
-from pipelines.index_build import build  # noqa: E402
-
-ROOTS = ("/usr/share", "/usr/include", "/usr/lib", sysconfig.get_paths()["stdlib"])
-LARGEST_FILE = 3 << 20
-
-
-def files(seed: int) -> Iterator[str]:
-    paths = [
-        str(path)
-        for root in ROOTS
-        for path in Path(root).rglob("*")
-        if path.is_file() and not path.is_symlink()
-    ]
-    random.Random(seed).shuffle(paths)
-    for path in paths:
-        try:
-            data = Path(path).read_bytes() if os.path.getsize(path) <= LARGEST_FILE else b"\0"
-            if b"\0" not in data[:8192]:
-                yield data.decode()
-        except (OSError, UnicodeDecodeError):
-            continue
-
-
-def write_corpus(path: Path, size: int) -> int:
-    """Write Parquet in row groups of some 16 MB until `size` bytes of text are reached."""
-    schema = pa.schema([("text", pa.large_string())])
-    total, batch = 0, []
-    with pq.ParquetWriter(path, schema) as writer:
-        for text in files(1):
-            batch.append(text)
-            total += len(text.encode())
-            if sum(map(len, batch)) > 16 << 20 or total >= size:
-                writer.write_table(pa.table({"text": batch}, schema=schema))
-                batch = []
-            if total >= size:
-                break
-    return total
-
-
-def texts(corpus: Sequence[bytes], share: float, size: int) -> list[bytes]:
-    """Texts of 2,000 bytes, a share of them cut from the corpus in pieces of 400, the rest its words shuffled."""
-    choice = random.Random(7)
-    words = sorted({word for document in corpus[:300] for word in document.split()})
-    made = []
-    while sum(map(len, made)) < size:
-        text = b""
-        while len(text) < 2000:
-            if choice.random() < share:
-                document = choice.choice(corpus)
-                start = choice.randrange(max(1, len(document) - 400))
-                text += document[start : start + 400]
-            else:
-                text += b" ".join(choice.choices(words, k=60))[:400]
-        made.append(text)
-    return made
+ASKED_BYTES = 4_000_000
 
 
 def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -90,7 +32,7 @@ def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
 def measure_queries(index: Index, corpus: Sequence[bytes]) -> dict[str, float]:
     found: dict[str, float] = {}
     for share in (0.001, 0.1, 0.9):
-        asked = texts(corpus, share, 4 << 20)
+        asked = generated(corpus, share, ASKED_BYTES)
         index.find(asked[:5])
         took, ranges = seconds(lambda asked=asked: index.find(asked))
         found[f"find_mb_s_at_{share:g}"] = sum(map(len, asked)) / took / 1e6
@@ -115,21 +57,22 @@ def main() -> None:
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         source, out = Path(folder) / "corpus.parquet", Path(folder) / "index"
-        size = write_corpus(source, chosen.mb * 1_000_000)
+        written = write_parquet(source, documents(chosen.mb * 1_000_000))
         took, _ = seconds(lambda: build([source], out, BuildOptions(workers=chosen.workers)))
         index = open_index(out)
         files_size = sum(
             path.stat().st_size for path in out.rglob("*") if path.is_file() and path.name != "text.bin"
         )
-        result = {"corpus_mb": size / 1e6, "documents": index.info.documents, "segments": index.info.segments}
-        result |= {"build_mb_s": size / took / 1e6, "index_bytes_per_byte": files_size / size}
-        result["peak_gib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20)
-        corpus = [t.encode() for t in pq.read_table(source)["text"].slice(0, 3000).to_pylist()]
-        print(
-            json.dumps(
-                {k: round(v, 3) for k, v in (result | measure_queries(index, corpus)).items()}, indent=1
-            )
-        )
+        result = {
+            "corpus_mb": written.size / 1e6,
+            "documents": index.info.documents,
+            "segments": index.info.segments,
+            "build_mb_s": written.size / took / 1e6,
+            "index_bytes_per_byte": files_size / written.size,
+            "peak_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20),
+        }
+        result |= measure_queries(index, written.sample)
+    print(json.dumps({name: round(value, 3) for name, value in result.items()}, indent=1))
 
 
 if __name__ == "__main__":
