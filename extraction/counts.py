@@ -254,7 +254,7 @@ class Counter:
         rows = chosen[self.identifier_family] if len(self.identifier_family) else np.zeros(0, dtype=bool)
         first = levels.first(found.identifier[rows], self.identifier_levels[rows], len(found.types))
         held = found.documents > 0
-        chosen_by = {
+        chosen_by: dict[str, NDArray[np.bool_] | None] = {
             "tagged": np.ones(len(first), dtype=bool),
             "in_corpus": held,
             "private": held & (found.documents <= self.found.private_documents),
@@ -264,8 +264,8 @@ class Counter:
         kinds = np.asarray(found.types, dtype=object)
         return {
             kind: {
-                name: None if rows is None else levels.totals(first[(kinds == kind) & rows])
-                for name, rows in chosen_by.items()
+                name: None if some is None else levels.totals(first[(kinds == kind) & some])
+                for name, some in chosen_by.items()
             }
             for kind in sorted(set(found.types))
         }

@@ -73,7 +73,7 @@ def names_in_columns(text: str, locale: Locale) -> Iterator[Candidate]:
         kept = text[start:end].strip(_QUOTES)
         if _NAME_HEADER.fullmatch(lower(header.strip(_QUOTES))) and kept[:1].isupper() and " " in kept:
             named = _candidate("PERSON", kept, text.index(kept, start, end), locale)
-            if named is not None:
+            if named is not None and " " in named.value:
                 yield replace(named, context=lower(header.strip(_QUOTES)), recogniser="name-column")
 
 

@@ -23,6 +23,7 @@ from extraction.identifiers.words import (
     FIRMS,
     FORM_LABELS,
     IP_WORDS,
+    NAMED_THINGS,
     NHS_WORDS,
     NOT_A_BIRTH,
     NOT_A_NAME,
@@ -91,15 +92,16 @@ _STREET = (
     r"|Grove|Hill|Boulevard|Blvd|Parkway|Pkwy|Circle|Highway|Hwy|Row|Mews|Walk|Green|Park)\b\.?"
 )
 # The model misses names in forms, tables and code; there a label says what they are.
+_NO_THING = "".join(rf"(?<!{thing}[ _-]name)(?<!{thing}name)" for thing in NAMED_THINGS)
 _NAME_LABEL = (
-    r"(?i:(?:(?:[a-z]{1,12}[ _-]?)?name|patient|customer|client|agent|caller|card ?holder|account ?holder"
+    rf"(?i:(?:(?:[a-z]{{1,12}}[ _-]?)?name{_NO_THING}"
+    r"|patient|customer|client|agent|caller|card ?holder|account ?holder"
     r"|employee|contact)[\"']?\s{0,2}[:=]\s{0,2}[\"']?|dear[ ])"
 )
-# A title or the end of a letter, which also stand in front of a single name.
-_TITLE = (
-    r"(?i:\b(?:mr|mrs|ms|miss|mx|dr|prof)\.?[ ]"
-    r"|\b(?:sincerely|faithfully|truly|regards|wishes|cheers|thanks)[,.!]?\s?\n)"
-)
+# A title and the end of a letter also stand in front of a single name.
+_TITLE = r"(?i:\b(?:mr|mrs|ms|miss|mx|dr|prof)\.?[ ])"
+_SIGN_OFF = r"(?i:\b(?:sincerely|faithfully|truly|regards|wishes|cheers|thanks)[,.!]?\s?\n)"
+_LINE_ENDS = r"(?=[ ,.]{0,3}(?:\n|\Z))"
 _NO_LABEL = rf"(?!(?i:{'|'.join(map(re.escape, (*FORM_LABELS, *FIRMS)))})(?!['\w]))"
 _NOT_SPEECH = rf"(?!(?i:{'|'.join(NOT_A_NAME)})(?!['\w]))"
 _NAME_WORD = rf"{_NO_LABEL}[^\W\d_a-z][\w'-]{{1,30}}"
@@ -277,29 +279,24 @@ _BUILT_IN = (
         bounds="word",
         ignore_case=False,
     ),
-    Recogniser(
-        "name-labelled",
-        "PERSON",
-        rf"{_NOT_SPEECH}{_NAME_WORD}{_MORE_NAME}{{1,3}}{_NO_FIRM}",
-        "name",
-        "plausible",
-        context_rule="never",
-        bounds="word",
-        trigger="",
-        ignore_case=False,
-        lead=_NAME_LABEL,
-    ),
-    Recogniser(
-        "name-titled",
-        "PERSON",
-        rf"{_NOT_SPEECH}{_NAME_WORD}{_MORE_NAME}{{0,3}}{_NO_FIRM}",
-        "name",
-        "plausible",
-        context_rule="never",
-        bounds="word",
-        trigger="",
-        ignore_case=False,
-        lead=_TITLE,
+    *(
+        Recogniser(
+            name,
+            "PERSON",
+            rf"{_NOT_SPEECH}{_NAME_WORD}{_MORE_NAME}{{{fewest},3}}{_NO_FIRM}{behind}",
+            "name",
+            "plausible",
+            context_rule="never",
+            bounds="word",
+            trigger="",
+            ignore_case=False,
+            lead=lead,
+        )
+        for name, lead, fewest, behind in (
+            ("name-labelled", _NAME_LABEL, 1, ""),
+            ("name-titled", _TITLE, 0, ""),
+            ("name-signed", _SIGN_OFF, 0, _LINE_ENDS),
+        )
     ),
     Recogniser(
         "secret",

@@ -112,7 +112,15 @@ NOT_A_NAME = _words(
     hey, good, morning, thank, yes, no, ok, okay, sorry, please, sure, well, right, my, your, our, his, her,
     their, i, it, is, are, the, this, that, there, we, you, he, she, they, and, but, could, can, may, would,
     will, do, did, have, has, for, of, on, in, to, at, which, what, when, where, who, how, why, all, everyone,
-    colleague, colleagues, doctor
+    colleague, colleagues, doctor, not, none, no, see, unknown, tbc, tbd, null, nil, deceased, redacted,
+    president, chairman, chair, speaker, minister, secretary, mayor, ambassador
+    """
+)
+# Things that have a name, too: `file name: Annual Report`.
+NAMED_THINGS = _words(
+    """
+    file, user, host, class, domain, product, company, brand, path, table, column, field, server, event,
+    street, project, package, model, branch, tag, display
     """
 )
 # Small words inside a surname.

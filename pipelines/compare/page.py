@@ -36,7 +36,7 @@ MEASURES = (
     ("All passages", "distinct_passages"),
     ("Private windows", "private_windows"),
     ("All windows", "distinct_windows"),
-    ("Identifiers found in the corpus", "identifiers_in_corpus"),
+    ("Identifiers found in the corpus, single names apart", "identifiers_in_corpus"),
 )
 
 

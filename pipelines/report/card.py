@@ -17,7 +17,7 @@ METRICS = {
     "private_windows": "Private windows found",
     "distinct_passages": "Distinct passages found",
     "private_passages": "Private passages found",
-    "identifiers_in_corpus": "Identifiers found in the corpus",
+    "identifiers_in_corpus": "Identifiers found in the corpus, single names apart",
 }
 
 

@@ -1,12 +1,15 @@
 """`extraction identifiers`: its output, its counts, and what it says of input that it cannot read."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from extraction.errors import InputError
 from index import BuildOptions, build_index
 from pipelines.commands.identifiers import identifiers
+
+CLINICAL = Path(__file__).parents[2] / "configs" / "clinical.yaml"
 
 
 def write(path, *records):
@@ -63,6 +66,44 @@ def test_counts_from_an_index(tmp_path, capfd):
         for one in line["identifiers"]
     ]
     assert rows == [("a", "12345678", 2, 3), ("a", "margaret thornbury", 1, 1), ("b", "87654321", 0, 0)]
+
+
+def test_workers_side_by_side_count_the_same(tmp_path, capfd, ray_cluster):
+    rows = [{"id": f"d{n}", "text": f"account {n % 7:08} of caller {n}"} for n in range(40)]
+    build_index([str(write(tmp_path / "corpus.jsonl", *rows))], tmp_path / "index", BuildOptions())
+    texts = write(tmp_path / "a.jsonl", {"id": "a", "text": "account 00000003, account 00000009"})
+    found = []
+    for workers in (1, 2):
+        identifiers(texts, tmp_path / "index", workers=workers)
+        found.append(printed(capfd))
+    assert found[0] == found[1]
+    assert [one["documents"] for one in found[0][0]["identifiers"]] == [6, 0]
+
+
+def test_formats_of_a_config_are_tagged_and_looked_up(tmp_path, capfd):
+    corpus = write(tmp_path / "corpus.jsonl", {"id": "d1", "text": "hosp no H123 4567, H1234567 and XH1234567"})
+    build_index([str(corpus)], tmp_path / "index", BuildOptions())
+    texts = write(tmp_path / "a.jsonl", {"id": "a", "text": "hospital number H1234567, account 12345678"})
+    identifiers(texts, tmp_path / "index", config=CLINICAL)
+    ((one,),) = [line["identifiers"] for line in printed(capfd)]
+    assert (one["type"], one["value"], one["context"]) == ("HOSPITAL_NUMBER", "H1234567", "hospital number")
+    assert (one["documents"], one["occurrences"]) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("name: x\n", "no section `identifiers`"),
+        ("identifiers: {typs: [EMAIL]}\n", "`identifiers.typs`: no such field; did you mean `types`?"),
+        ("identifiers: {recognisers: [{name: X, pattern: '(a'}]}\n", "`identifiers.recognisers.0.pattern`: not a"),
+    ],
+)
+def test_a_config_that_does_not_fit_is_named_to_the_field(tmp_path, text, fault):
+    config = tmp_path / "own.yaml"
+    config.write_text(text)
+    with pytest.raises(InputError) as error:
+        identifiers(write(tmp_path / "a.jsonl"), config=config)
+    assert str(error.value).startswith(f"{config}: ") and fault in str(error.value)
 
 
 BAD = [
