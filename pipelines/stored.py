@@ -125,5 +125,6 @@ def stored_rows(index: Path, settings: IdentifierSettings, wanted: set[Value]) -
     table = pq.read_table(index / FOLDER / TABLE)
     table = table.filter(pc.is_in(table["value"], value_set=pa.array(sorted({v for _, v in wanted}))))
     rows = [row for row in table.to_pylist() if (row["type"], row["value"]) in wanted]
-    say(f"{index}: {len(rows):,} of {len(wanted):,} values are stored; the text is searched for the others")
+    rest = "; the text is searched for the others" if len(rows) < len(wanted) else ""
+    say(f"{index}: {len(rows):,} of {len(wanted):,} values are stored{rest}")
     return rows

@@ -80,12 +80,13 @@ def test_joined_counts_are_those_of_a_pass_over_the_text(index, tmp_path, capsys
     assert "5 of 9 values are stored" in capsys.readouterr().err
 
 
-def test_where_every_value_is_stored_the_text_is_not_read(index, tmp_path):
+def test_where_every_value_is_stored_the_text_is_not_read(index, tmp_path, capsys):
     values = [(row["type"], row["value"]) for row in stored_rows(index, NUMBERS, set(ASKED))]
     for segment in (index / "segments").rglob("text.bin"):
         segment.write_bytes(b"\0" * segment.stat().st_size)
     rows, parts = looked_up(index, tmp_path / "joined", values=values)
     assert parts == [STORED] and len(rows) == len(values) > 3
+    assert "searched" not in capsys.readouterr().err
 
 
 def test_a_look_up_that_goes_on_keeps_to_what_it_began_with(index, tmp_path):
