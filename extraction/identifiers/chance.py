@@ -18,7 +18,8 @@ _UPPER, _LOWER = string.ascii_uppercase, string.ascii_lowercase
 def random_values(values: Sequence[Value], seed: int) -> list[Value]:
     """Make a random value of the same format for each value.
 
-    Digits and letters are drawn anew, check digits fit, country codes, hosts and key prefixes stay. Full names take
+    Digits are drawn anew, and letters where there are none; check digits fit, country codes, hosts, streets and the
+    letters of a user's own formats stay. Full names take
     the first part of one name and the last of another, so that they are as common as the run's own; a single name
     has its letters shuffled, which makes it rarer than a name is: its level is a lower bound.
 
@@ -47,7 +48,14 @@ def _another(type_: str, value: str, names: Sequence[str], known: set[Value], se
 def _make(type_: str, value: str, names: Sequence[str], draw: random.Random) -> str:
     if type_ == "PERSON" and " " in value:
         return f"{value.split()[0]} {draw.choice(names).split()[-1]}"
-    return _MAKERS.get(type_, _redrawn)(value, draw)
+    return _MAKERS.get(type_, _renumbered)(value, draw)
+
+
+def _renumbered(value: str, draw: random.Random) -> str:
+    """Draw every digit anew; what has none, letter by letter."""
+    if not any(map(str.isdigit, value)):
+        return _redrawn(value, draw)
+    return "".join(_like(char, draw) if char.isdigit() else char for char in value)
 
 
 def _redrawn(value: str, draw: random.Random) -> str:
@@ -132,7 +140,6 @@ _MAKERS: dict[str, Callable[[str, random.Random], str]] = {
     "PERSON": _shuffled,
     "ORGANISATION": _shuffled,
     "PLACE": _shuffled,
-    "POSTAL_ADDRESS": _redrawn,
     "CREDIT_CARD": _card,
     "NHS_NUMBER": _nhs,
     "IBAN": _iban,

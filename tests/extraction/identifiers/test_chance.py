@@ -48,6 +48,18 @@ def test_full_names_are_made_of_the_runs_own():
     assert made[:2] == ["margaret okafor", "daniel thornbury"]
 
 
+def test_the_letters_of_a_users_own_format_stay():
+    values = [
+        ("HOSPITAL_NUMBER", "H1234567"),
+        ("POSTAL_ADDRESS", "12 orchard lane ex1 2ab"),
+        ("WARD", "north"),
+    ]
+    hospital, address, ward = (value for _, value in random_values(values, 1))
+    assert hospital[0] == "H" and hospital != "H1234567"
+    assert " orchard lane ex" in address and address != "12 orchard lane ex1 2ab"
+    assert ward != "north" and ward.isalpha()
+
+
 def test_the_level_of_short_numbers_shows():
     draw = random.Random(5)
     text = " ".join(f"{draw.randrange(10**6):06}" for _ in range(100_000)).replace(" ", "; ").encode()
