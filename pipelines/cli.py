@@ -9,7 +9,18 @@ import typer
 
 from extraction.errors import InputError
 from index.errors import SourceError
-from pipelines.commands import canary, compare, dp_audit, identifiers, index, match, membership, report, run
+from pipelines.commands import (
+    canary,
+    compare,
+    dp_audit,
+    identifiers,
+    index,
+    match,
+    membership,
+    rank,
+    report,
+    run,
+)
 from pipelines.progress import say
 
 FAULT, INTERRUPTED = 2, 130
@@ -41,6 +52,8 @@ app.command()(run.run)
 app.add_typer(index.app, name="index")
 app.command()(match.match)
 app.command()(identifiers.identifiers)
+app.command()(rank.rank)
+app.command()(rank.confirm)
 app.add_typer(membership.app, name="membership")
 app.add_typer(canary.app, name="canary")
 app.add_typer(dp_audit.app, name="dp-audit")

@@ -1,0 +1,6 @@
+"""The route where the corpus cannot be searched: score generations, pick candidates, bring verdicts back."""
+
+from pipelines.rank.confirm import confirm
+from pipelines.rank.run import RankOptions, rank_generations
+
+__all__ = ["RankOptions", "confirm", "rank_generations"]
