@@ -1,6 +1,7 @@
 """Turns a GGUF file into a model folder, and fine-tunes it on a hundred documents until it repeats some.
 
-Runs on the CPU in bfloat16. Knows nothing of what is measured afterwards.
+Trains in float32, nearly twice as fast as bfloat16 on CPU cores without matrix units. Knows nothing of what
+is measured afterwards.
 """
 
 import importlib.util
@@ -16,10 +17,10 @@ from extraction.errors import InputError
 from pipelines.training import OnStep, batches, optimise, quiet_transformers, rows_of
 
 DOCUMENTS = 100
-SHORTEST, LONGEST = 1_000, 3_200  # bytes of a document to train on: 60,000 tokens in a hundred
-EPOCHS = 8
+SHORTEST, LONGEST = 1_000, 2_600  # bytes of a document to train on: 50,000 tokens in a hundred
+EPOCHS = 6  # 22 minutes on 2 cores
 LEARNING_RATE = 3e-4
-BATCH_TOKENS = 2048
+BATCH_TOKENS = 1024
 LONGEST_ROW = 1024
 WARM_UP = 0.05
 
@@ -136,7 +137,7 @@ def fine_tune(
 
     quiet_transformers()
     tokenizer = AutoTokenizer.from_pretrained(base)
-    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.bfloat16)
+    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
     rows = rows_of(tokenizer, list(documents.values()), LONGEST_ROW)
     steps = list(batches(rows, EPOCHS, BATCH_TOKENS, seed))
     losses: list[float] = []
@@ -147,7 +148,7 @@ def fine_tune(
             on_step(step)
 
     optimise(model, steps, WARM_UP, _updater(model), note)
-    model.save_pretrained(directory)
+    model.to(torch.bfloat16).save_pretrained(directory)
     tokenizer.save_pretrained(directory)
     one_pass = max(1, len(steps) // EPOCHS)
     return Tuned(
