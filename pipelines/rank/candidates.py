@@ -32,6 +32,9 @@ CANDIDATE_SCHEMA = pa.schema(
         ("text", pa.string()),
     ]
 )
+SCORED = pa.schema(
+    [("generation_id", pa.string()), ("family", pa.string()), *((name, pa.float64()) for name in SCORES)]
+)
 CSV_COLUMNS = ("candidate_id", "generation_id", "family", "picked_by", "ranks", *SCORES, "tokens", "verdict")
 # A spreadsheet runs a cell that begins so as a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -62,9 +65,9 @@ def candidates_of(store: PartStore, picking: Picking, table: TokenBytes) -> Chos
         picking: how many of each score.
         table: bytes of the model's tokens.
     """
-    columns = store.read_all(_SCORED, ["family", *SCORES])
+    columns = store.read_all(SCORED, SCORED.names)
     families = np.array(columns["family"].to_pylist(), dtype=object)
-    scores = {name: _floats(columns[name]) for name in SCORES}
+    scores = {name: floats(columns[name]) for name in SCORES}
     rows = _Rows(store)
     ranks: dict[int, dict[str, int]] = {}
     for name, values in scores.items():
@@ -110,9 +113,6 @@ def harmless(value: Any) -> Any:
         return value
     shown = value.replace("\0", "\ufffd")
     return f"'{shown}" if shown.startswith(FORMULA) else shown
-
-
-_SCORED = pa.schema([("family", pa.string()), *((name, pa.float64()) for name in SCORES)])
 
 
 class _Rows:
@@ -166,6 +166,6 @@ def _described(row: int, ranks: dict[str, int], rows: _Rows, table: TokenBytes) 
     }
 
 
-def _floats(column: Any) -> Floats:
-    """A score column, NaN where there is none."""
+def floats(column: Any) -> Floats:
+    """A score column as float64[n], NaN where there is none."""
     return np.asarray(column.to_numpy(), dtype=np.float64)

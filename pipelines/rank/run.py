@@ -17,6 +17,7 @@ from extraction.records import Generation, generations_of
 from pipelines.elsewhere import Reader
 from pipelines.parts import PartStore, write_json
 from pipelines.progress import progress
+from pipelines.rank.calibration import calibration
 from pipelines.rank.candidates import Chosen, candidates_of, write_csv
 from pipelines.rank.models import Ranker, Reading
 from pipelines.rundir import RunDirectory, refuse_foreign_files
@@ -84,7 +85,8 @@ def rank_generations(source: Path, options: RankOptions, out: Path) -> list[Path
         )
         paths = [out / "candidates" / "part-00000.parquet", out / "candidates.csv", out / "ranking.json"]
         write_csv(paths[1], chosen.table, options.include_text)
-        write_json(str(paths[2]), _summary(chosen, bad.value, options))
+        summary = _summary(chosen, bad.value, options)
+        write_json(str(paths[2]), summary | {"calibration": calibration(source, store)})
         directory.write(run | {"status": "incomplete" if bad.value else "complete"})
     return paths
 

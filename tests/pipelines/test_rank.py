@@ -9,10 +9,13 @@ from typer.testing import CliRunner
 
 from extraction.model import ModelSettings
 from extraction.ranking.candidates import Picking
+from extraction.ranking.scores import SCORES
 from pipelines.cli import app
+from pipelines.demo import corpus
 from pipelines.rank import RankOptions, rank_generations
 from pipelines.rank import run as rank_run
 from pipelines.rank.candidates import harmless
+from tests.conftest import Demo
 from tests.extraction.tiny_models import SENTENCES, byte_level_tokenizer, llama
 
 
@@ -187,3 +190,30 @@ def test_bad_verdicts_are_refused(
     result = CliRunner().invoke(app, ["confirm", str(tmp_path / "ranked"), str(tmp_path / "verdicts.csv")])
     assert complaint in str(result.exception)
     assert not (tmp_path / "ranked" / "confirmed.json").exists()
+
+
+def test_planted_memorised_outputs_rise_to_the_top(demo: Demo, tmp_path: Path) -> None:
+    """2 % of the outputs are training text that the target has memorised, the others are text it never saw."""
+    memorised = [call.text[:300] for call in demo.truth.calls if call.documents >= 5]
+    unseen = [call.text[at : at + 300] for call in demo.truth.held_out_calls for at in (0, 300)]
+    public = [text[:300] for text in corpus.read_texts(demo.corpus / corpus.PUBLIC)]
+    others = (unseen + public)[: 49 * len(memorised)]
+    lines = [{"id": f"planted{n}", "text": text} for n, text in enumerate(memorised)]
+    lines += [{"id": f"other{n}", "text": text} for n, text in enumerate(others) if len(text) > 100]
+    source = tmp_path / "generations.jsonl"
+    source.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    chosen = RankOptions(
+        ModelSettings(path=str(demo.target)),
+        ModelSettings(path=str(demo.base)),
+        Picking(count=100, among=None),
+    )
+    rank_generations(source, chosen, tmp_path / "ranked")
+    rows = pq.read_table(tmp_path / "ranked" / "candidates" / "part-00000.parquet").to_pylist()
+    found = {
+        name: sum(name in row["picked_by"] for row in rows if row["generation_id"].startswith("planted"))
+        for name in SCORES
+    }
+    base_rate = len(memorised) / len(lines)
+    assert base_rate == pytest.approx(0.02, abs=0.005)
+    assert max(found.values()) / 100 >= min(5 * base_rate, len(memorised) / 100)
+    assert found["reference"] == max(found.values())
