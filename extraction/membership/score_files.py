@@ -37,12 +37,13 @@ class Scores:
         return self.score[self.member], self.score[~self.member]
 
 
-def read_scores(path: Path, label: str = "member") -> Scores:
+def read_scores(path: Path, label: str = "member", name: str | None = None) -> Scores:
     """Read a file of scores.
 
     Args:
         path: CSV or Parquet.
         label: the column that says which side a record is on: `Scores.member`.
+        name: which score, where a column `name` says that the file holds several.
 
     Raises:
         InputError: it cannot be read, lacks a column, an id comes twice, or a field is no label or number.
@@ -55,6 +56,8 @@ def read_scores(path: Path, label: str = "member") -> Scores:
             f"{path}: no column {missing[0]!r}; it has: {', '.join(table.column_names) or 'none'} "
             f"(needed: {', '.join(needed)}; group if records belong together)"
         )
+    if "name" in table.column_names:
+        table = _named(table, name, path)
     columns = {name: table[name].to_pylist() for name in table.column_names if name in (*needed, "group")}
     ids = [str(value) for value in columns["id"]]
     if len(set(ids)) < len(ids):
@@ -69,6 +72,15 @@ def read_scores(path: Path, label: str = "member") -> Scores:
         ),
         group=[str(value) for value in columns["group"]] if "group" in columns else None,
     )
+
+
+def _named(table: "pa.Table", name: str | None, path: Path) -> "pa.Table":
+    import pyarrow.compute as pc
+
+    names = sorted(set(table["name"].to_pylist()))
+    if name not in names and (name is not None or len(names) > 1):
+        raise InputError(f"{path}: choose a score with --name; it has: {', '.join(map(str, names))}")
+    return table.filter(pc.equal(table["name"], name or names[0]))
 
 
 def _table(path: Path) -> "pa.Table":

@@ -1,0 +1,95 @@
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from extraction.membership.scores import NAMES
+from pipelines.cli import app
+from tests.extraction.tiny_models import SENTENCES, byte_level_tokenizer, llama
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    byte_level_tokenizer(folder)
+    llama(folder)
+    return folder
+
+
+def cohort(path: Path, seed: int, count: int = 40) -> Path:
+    rng = np.random.default_rng(seed)
+    words = " ".join(SENTENCES).split()
+    lines = [{"id": f"{path.stem}{n}", "text": " ".join(rng.choice(words, 3 + 3 * n))} for n in range(count)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def command(*arguments: object, status: int = 0) -> str:
+    result = CliRunner().invoke(app, ["membership", *map(str, arguments)])
+    assert result.exit_code == status, result.output
+    return result.stdout
+
+
+def test_score_and_evaluate(model: Path, tmp_path: Path) -> None:
+    inside, outside = cohort(tmp_path / "in.jsonl", 1), cohort(tmp_path / "out.jsonl", 2, count=30)
+    out = tmp_path / "scores.parquet"
+    said = command(
+        "score", model, "--members", inside, "--nonmembers", outside, "--reference", model, "--out", out
+    )
+    rows = pq.read_table(out).to_pylist()
+    assert len(rows) == 70 * len(NAMES)
+    assert {row["name"] for row in rows} == set(NAMES)
+    # A model is no better than itself.
+    assert [row["score"] for row in rows if row["name"] == "reference"] == pytest.approx([0.0] * 70)
+    cut = {row["id"] for row in rows if row["cut"]}
+    assert cut
+    assert f"40 members and 30 others scored, {len(cut)} of them cut short" in said
+    found = json.loads(command("evaluate", out, "--name", "loss"))
+    assert (found["members"], found["others"]) == (40, 30)
+    held = json.loads(command("evaluate", out, "--name", "reference", status=3))
+    assert held["hold"] == "hold:constant-scores"
+
+
+def test_scores_are_the_same_alone_and_among_others(model: Path, tmp_path: Path) -> None:
+    many, outside = cohort(tmp_path / "in.jsonl", 1), cohort(tmp_path / "out.jsonl", 2, count=1)
+    one = tmp_path / "one.jsonl"
+    one.write_text(many.read_text(encoding="utf-8").splitlines()[7], encoding="utf-8")
+    found = []
+    for source in (many, one):
+        out = tmp_path / f"{source.stem}.parquet"
+        command("score", model, "--members", source, "--nonmembers", outside, "--out", out)
+        found.append(
+            {row["name"]: row["score"] for row in pq.read_table(out).to_pylist() if row["id"] == "in7"}
+        )
+    assert found[0] == pytest.approx(found[1], abs=1e-4, nan_ok=True)
+    assert math.isnan(found[0]["reference"])
+
+
+def test_nothing_is_written_where_a_cohort_is_empty_or_unreadable(model: Path, tmp_path: Path) -> None:
+    inside, out = cohort(tmp_path / "in.jsonl", 1, count=2), tmp_path / "scores.parquet"
+    for content, complaint in (("", "no record in it"), ("no JSON", "line 1 is not JSON")):
+        (tmp_path / "out.jsonl").write_text(content, encoding="utf-8")
+        arguments = ["--members", inside, "--nonmembers", tmp_path / "out.jsonl", "--out", out]
+        result = CliRunner().invoke(app, ["membership", "score", str(model), *map(str, arguments)])
+        assert complaint in str(result.exception)
+        assert [path.name for path in tmp_path.iterdir() if "scores" in path.name] == []
+
+
+def test_a_file_of_several_scores_asks_for_one(model: Path, tmp_path: Path) -> None:
+    inside, out = cohort(tmp_path / "in.jsonl", 1, count=3), tmp_path / "scores.parquet"
+    command(
+        "score",
+        model,
+        "--members",
+        inside,
+        "--nonmembers",
+        cohort(tmp_path / "out.jsonl", 2, 3),
+        "--out",
+        out,
+    )
+    result = CliRunner().invoke(app, ["membership", "evaluate", str(out)])
+    assert "choose a score with --name; it has: loss, lowercase" in str(result.exception)
