@@ -81,7 +81,9 @@ def test_workers_side_by_side_count_the_same(tmp_path, capfd, ray_cluster):
 
 
 def test_formats_of_a_config_are_tagged_and_looked_up(tmp_path, capfd):
-    corpus = write(tmp_path / "corpus.jsonl", {"id": "d1", "text": "hosp no H123 4567, H1234567 and XH1234567"})
+    corpus = write(
+        tmp_path / "corpus.jsonl", {"id": "d1", "text": "hosp no H123 4567, H1234567 and XH1234567"}
+    )
     build_index([str(corpus)], tmp_path / "index", BuildOptions())
     texts = write(tmp_path / "a.jsonl", {"id": "a", "text": "hospital number H1234567, account 12345678"})
     identifiers(texts, tmp_path / "index", config=CLINICAL)
@@ -95,7 +97,10 @@ def test_formats_of_a_config_are_tagged_and_looked_up(tmp_path, capfd):
     [
         ("name: x\n", "no section `identifiers`"),
         ("identifiers: {typs: [EMAIL]}\n", "`identifiers.typs`: no such field; did you mean `types`?"),
-        ("identifiers: {recognisers: [{name: X, pattern: '(a'}]}\n", "`identifiers.recognisers.0.pattern`: not a"),
+        (
+            "identifiers: {recognisers: [{name: X, pattern: '(a'}]}\n",
+            "`identifiers.recognisers.0.pattern`: not a",
+        ),
     ],
 )
 def test_a_config_that_does_not_fit_is_named_to_the_field(tmp_path, text, fault):
