@@ -1,6 +1,6 @@
 """report.json: the counts of a run, what the control gives back, and how it was measured."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from extraction.counts import Counter, Found, count_budgets
 from extraction.curves import growth_curves
 from extraction.windows import KINDS, LOW_ENTROPY, PRIVATE
 from pipelines.count import Rules, passages_in, windows_in
+from pipelines.generate import ranges
 
 if TYPE_CHECKING:
     from index import Index
@@ -128,15 +129,15 @@ def control_text_section(name: str, documents: int, windows: pa.Table, found: Fo
     }
 
 
-def incomplete_reasons(failed: int, documents: Mapping[str, int]) -> list[dict[str, Any]]:
+def incomplete_reasons(failed: Sequence[str], documents: Mapping[str, int]) -> list[dict[str, Any]]:
     """Why a run is incomplete, with counts; empty for a complete run.
 
     Args:
-        failed: requests that failed.
+        failed: ids of the requests that failed.
         documents: by reason, what of the corpus could not be read.
     """
-    counts = {FAILED_REQUESTS: failed, **documents}
-    return [{"reason": reason, "count": count} for reason, count in counts.items() if count]
+    lost = [{"reason": FAILED_REQUESTS, "count": len(failed), "requests": ranges(failed)}] if failed else []
+    return [*lost, *({"reason": reason, "count": count} for reason, count in documents.items() if count)]
 
 
 def round_trip_share(index: "Index", tokenizer: Any) -> float:

@@ -122,7 +122,7 @@ def finish(work: Analysed, control: ControlRun | None, text: ControlText | None)
 def _incomplete(work: Analysed) -> list[dict[str, Any]]:
     info = work.index.info
     unread = {SKIPPED_RECORDS: info.skipped_records, NOT_TEXT: info.not_text_files, **work.unread}
-    return incomplete_reasons(len(failed_requests(work.directory.store("generations"))), unread)
+    return incomplete_reasons(failed_requests(work.directory.store("generations")), unread)
 
 
 def _text_section(work: Analysed, found: Found, text: ControlText) -> dict[str, Any]:

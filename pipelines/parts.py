@@ -14,6 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from extraction.errors import InputError
+
 MARKER = ".done"
 
 
@@ -47,18 +49,39 @@ class PartStore:
 
         One listing of the folder and one small read for each part.
         """
+        return {name: marker["facts"] for name, (marker, whole) in self._marked().items() if whole}
+
+    def damaged(self) -> list[str]:
+        """Names of the parts that were complete once and whose file or marker was cut short since, in order."""
+        return sorted(name for name, (_, whole) in self._marked().items() if not whole)
+
+    def facts(self, name: str) -> dict[str, Any] | None:
+        """The facts of one part as it stands at this moment; None where it is not complete."""
+        filesystem, path = self._location
+        filesystem.invalidate_cache(path)
+        try:
+            marker, size = self._marker(name), filesystem.size(f"{path}/{name}.parquet")
+        except FileNotFoundError:
+            return None
+        facts: dict[str, Any] = marker["facts"]
+        return facts if size == marker["bytes"] else None
+
+    def _marked(self) -> dict[str, tuple[dict[str, Any], bool]]:
+        """Every marker by the name of its part, and whether the part's file is as long as the marker says."""
         filesystem, path = self._location
         filesystem.invalidate_cache(path)
         if not filesystem.exists(path):
             return {}
         sizes = {os.path.basename(e["name"]): e["size"] for e in filesystem.ls(path, detail=True)}
-        names = [name.removesuffix(MARKER) for name in sizes if name.endswith(MARKER)]
-        found = {name: self._marker(name) for name in names}
-        return {name: m["facts"] for name, m in found.items() if sizes.get(f"{name}.parquet") == m["bytes"]}
+        markers = {n: self._marker(n) for n in (s.removesuffix(MARKER) for s in sizes if s.endswith(MARKER))}
+        return {name: (m, sizes.get(f"{name}.parquet") == m["bytes"]) for name, m in markers.items()}
 
     def _marker(self, name: str) -> dict[str, Any]:
         filesystem, path = self._location
-        marker: dict[str, Any] = json.loads(filesystem.cat_file(f"{path}/{name}{MARKER}"))
+        try:
+            marker: dict[str, Any] = json.loads(filesystem.cat_file(f"{path}/{name}{MARKER}"))
+        except ValueError:  # cut short: no file is as long as it says
+            return {"bytes": -1, "facts": {}}
         return marker
 
     def publish(self, name: str, table: pa.Table, facts: dict[str, Any]) -> None:
@@ -78,7 +101,7 @@ class PartStore:
         import pyarrow.parquet as pq
 
         sink = pa.BufferOutputStream()
-        with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
+        with pq.ParquetWriter(sink, schema, compression="zstd", write_page_checksum=True) as writer:
             for table in tables:
                 writer.write_table(table, row_group_size=max(table.num_rows, 1))
         data = sink.getvalue()
@@ -94,21 +117,40 @@ class PartStore:
         write_file(f"{path}/{name}", data)
 
     def read(self, name: str, columns: list[str] | None = None, group: int | None = None) -> pa.Table:
-        """Read a part, or one row group of it, as a table."""
-        import pyarrow.parquet as pq
+        """Read a part, or one row group of it, as a table.
 
+        Raises:
+            InputError: the file is damaged: it is no whole Parquet file, or differs from its own checksums.
+        """
         filesystem, path = self._location
-        with filesystem.open(f"{path}/{name}.parquet", "rb") as handle:
-            parquet = pq.ParquetFile(handle)
-            if group is not None:
-                return parquet.read_row_group(group, columns=columns)
-            return parquet.read(columns=columns)
+        file = f"{path}/{name}.parquet"
+        try:
+            with filesystem.open(file, "rb") as handle:
+                return _read_parquet(handle, columns, group)
+        except (OSError, pa.ArrowException) as error:
+            if isinstance(error, OSError) and error.errno:  # the system's own fault, not the file's
+                raise
+            raise InputError(
+                f"{file}: damaged; restore it from a copy, or delete it and run the same command again"
+            ) from None
 
     def read_all(self, schema: pa.Schema, columns: list[str] | None = None) -> pa.Table:
         """Read every complete part, in order of their names, as one table."""
         wanted = schema if columns is None else pa.schema([schema.field(c) for c in columns])
         tables = [self.read(name, columns).cast(wanted) for name in self.complete()]
         return pa.concat_tables([wanted.empty_table(), *tables])
+
+
+def _read_parquet(handle: Any, columns: list[str] | None, group: int | None) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    parquet = pq.ParquetFile(handle, page_checksum_verification=True)
+    groups = range(parquet.num_row_groups) if group is None else [group]
+    table = parquet.read_row_groups(groups, columns=columns)
+    # Checksums cover a page's content alone: where its header is damaged, rows can be missing without an error.
+    if table.num_rows != sum(parquet.metadata.row_group(g).num_rows for g in groups):
+        raise pa.ArrowInvalid("rows are missing")
+    return table
 
 
 def write_file(path: str, data: Any) -> None:
@@ -119,7 +161,7 @@ def write_file(path: str, data: Any) -> None:
         data: all of its bytes, or a buffer of them.
 
     Raises:
-        OSError: the disk is full or the folder cannot be written; the temporary file is removed.
+        OSError: the disk is full or the folder cannot be written; it names `path`, and the temporary file is removed.
     """
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
@@ -129,6 +171,9 @@ def write_file(path: str, data: Any) -> None:
             handle.flush()
             os.fsync(handle.fileno())
         os.replace(temporary, path)
+    except OSError as error:
+        error.filename, error.filename2 = path, None  # writing to an open file does not say to which
+        raise
     finally:
         if os.path.exists(temporary):
             os.unlink(temporary)

@@ -3,10 +3,11 @@
 The driver hands out names and hears back small facts; texts never pass through Ray's object store.
 """
 
+import errno
 import os
 import socket
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -16,6 +17,9 @@ from index.errors import SourceError
 from pipelines.progress import say
 
 ATTEMPTS = 3
+PATIENCE_SECONDS = 60.0
+# What no other worker does better: the disk is full, or may not be written.
+DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 Facts = dict[str, Any]
 
 
@@ -52,6 +56,8 @@ def cluster(address: str | None) -> Iterator[None]:
     refuse_deaf(address)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # An engine's own processes end with its worker: else a killed vLLM holds its GPU, and none can start there again.
+    os.environ.setdefault("RAY_process_group_cleanup_enabled", "1")
     import ray
 
     if ray.is_initialized():
@@ -120,13 +126,40 @@ class Pool:
 
         Raises:
             InputError: a worker cannot start, three times in a row, or says that its input cannot be used.
+            OSError: the disk is full or may not be written; what is published stays.
         """
-        self._todo = deque(names)
+        self.run_rounds([names])
+
+    def run_rounds(self, rounds: Iterable[Sequence[str]]) -> None:
+        """The same for several rounds, by the same workers: an engine loads for minutes.
+
+        Args:
+            rounds: the parts of each round; the next is asked for when every part of the one before is done.
+        """
+        import ray
+
+        self._idle: list[Any] = []
         self._busy: dict[Any, tuple[Any, str]] = {}
+        try:
+            for names in rounds:
+                self._run_round(names)
+        finally:
+            for actor in [*self._idle, *(actor for actor, _ in self._busy.values())]:
+                ray.kill(actor)
+
+    def _run_round(self, names: Sequence[str]) -> None:
+        self._todo = deque(names)
         for _ in range(min(self.resources.workers, len(names))):
-            self._hire()
+            self._engage()
         while self._busy:
             self._step()
+
+    def _engage(self) -> None:
+        """Put one more worker to work: one that waits before a new one, which would wait for what that one holds."""
+        if self._idle:
+            self._next(self._idle.pop())
+        else:
+            self._hire()
 
     def _hire(self) -> None:
         """Start a worker; it counts as busy with no part until it says that it is ready."""
@@ -142,7 +175,11 @@ class Pool:
     def _step(self) -> None:
         import ray
 
-        (first, *_), _ = ray.wait(list(self._busy), num_returns=1)
+        ended, _ = ray.wait(list(self._busy), num_returns=1, timeout=PATIENCE_SECONDS)
+        if not ended:
+            self._say_who_waits()
+            return
+        (first,) = ended
         actor, name = self._busy.pop(first)
         try:
             answer = ray.get(first)
@@ -156,24 +193,40 @@ class Pool:
         self._next(actor)
 
     def _next(self, actor: Any) -> None:
-        import ray
-
         if self._todo:
             name = self._todo.popleft()
             self._busy[actor.work.remote(name)] = (actor, name)
         else:
+            self._idle.append(actor)
+        if not self._todo:
+            self._dismiss_starting()
+
+    def _dismiss_starting(self) -> None:
+        """An engine loads for minutes, on what others could use: where nothing is left to do it is not waited for."""
+        import ray
+
+        for reference in [reference for reference, (_, part) in self._busy.items() if not part]:
+            actor, _ = self._busy.pop(reference)
             ray.kill(actor)
+
+    def _say_who_waits(self) -> None:
+        """Only where nobody works: a long part is no news, and progress tells of it."""
+        if not any(part for _, part in self._busy.values()):
+            say(
+                f"{len(self._busy)} workers load, or wait for a node with {self.resources.cpus:g} cores "
+                f"and {self.resources.gpus:g} GPUs free"
+            )
 
     def _failed(self, name: str, error: Exception) -> None:
         cause = getattr(error, "cause", None) or error
-        if isinstance(cause, InputError | SourceError):
+        if isinstance(cause, InputError | SourceError) or _is_of_the_disk(cause):
             raise cause
         if name:
             self._part_failed(name, cause)
         else:
             self._start_failed(cause)
         if self._todo:
-            self._hire()
+            self._engage()
 
     def _part_failed(self, name: str, cause: BaseException) -> None:
         self._failures[name] += 1
@@ -193,8 +246,15 @@ class Pool:
             ) from cause
 
 
+def _is_of_the_disk(cause: BaseException) -> bool:
+    return isinstance(cause, OSError) and cause.errno in DISK_FAULTS and bool(cause.filename)
+
+
 def _kind(cause: BaseException) -> str:
     """What failed. The system's own words are safe; the message of another exception can carry generated text."""
+    kind = type(cause).__name__
     if isinstance(cause, OSError) and cause.strerror:
-        return f"{type(cause).__name__}: {cause.strerror}"
-    return type(cause).__name__
+        return f"{kind}: {cause.strerror}"
+    if kind == "ActorDiedError":  # Ray's own words, matched and not printed
+        return f"{kind}: its {'node' if 'its node has died' in str(cause) else 'process'} died"
+    return kind

@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +23,10 @@ from pipelines.corpus import ensure_index
 from pipelines.count import Rules
 from pipelines.finish import Analysed, ControlRun, ControlText, finish
 from pipelines.generate import GenerationJob, generate
+from pipelines.mend import forget_damaged
 from pipelines.method import method_section
-from pipelines.plan import Part, check_reachable
+from pipelines.paths import with_absolute_paths
+from pipelines.plan import check_reachable
 from pipelines.pool import cluster, refuse_deaf
 from pipelines.progress import inert, say
 from pipelines.rundir import RunDirectory, refuse_foreign_files
@@ -62,6 +63,7 @@ def run_pipeline(config: RunConfig, out: Path, ray_address: str | None, skip_bad
         SourceError: the same, of the corpus.
     """
     refuse_deaf(ray_address)
+    config = with_absolute_paths(config)
     generator = prepare(config)
     refuse_foreign_files(out)
     os.makedirs(out, mode=0o700, exist_ok=True)
@@ -77,8 +79,9 @@ def run_pipeline(config: RunConfig, out: Path, ray_address: str | None, skip_bad
 
 def measure(config: RunConfig, work: Work, generator: Generator, text: ControlText | None) -> Analysed:
     """Generate, match, tag and look up: everything of one run but the counting."""
+    forget_damaged(work.directory)
     with work.stage("generate"):
-        job = partial(_generation_job, config, work, generator.sampling)
+        job = generation_job(config, work, generator.sampling)
         generate(config, job, generator.prompts, generator.longest)
     lookup = analyse(work, analysis_of(config), text)
     rules = Rules(
@@ -176,11 +179,10 @@ def analysis_of(config: RunConfig) -> Analysis:
     )
 
 
-def _generation_job(
-    config: RunConfig, work: Work, sampling: ResolvedSampling, parts: tuple[Part, ...]
-) -> GenerationJob:
+def generation_job(config: RunConfig, work: Work, sampling: ResolvedSampling) -> GenerationJob:
+    """What the workers of a run do to generate."""
     plan = work.directory.store("plan")
-    return GenerationJob(config.engine, config.model, sampling, plan, work.generations, parts)
+    return GenerationJob(config.engine, config.model, sampling, plan, work.generations)
 
 
 def _control_run(config: RunConfig, work: Work) -> ControlRun | None:

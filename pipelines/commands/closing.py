@@ -10,6 +10,7 @@ from pipelines.progress import inert
 from pipelines.report.words import SINGLE_NAME
 
 WRITTEN = ("report.html", "report.json", "model_card.md", "passages.parquet", "identifiers/in_corpus.parquet")
+LISTED = 20
 
 
 def close(report: Path, skip_bad_records: bool) -> None:
@@ -48,8 +49,15 @@ def in_words(report: dict[str, Any]) -> list[str]:
         lines.append(f"The control model gave back {control['private_passages']:,} private passages.")
     if report["status"] == "incomplete":
         reasons = ", ".join(f"{item['reason']} ({item['count']:,})" for item in report["incomplete"])
-        lines.append(f"INCOMPLETE: {reasons}.")
+        lines += [f"INCOMPLETE: {reasons}.", *_failed_requests(report)]
     return lines
+
+
+def _failed_requests(report: dict[str, Any]) -> list[str]:
+    """Which requests failed; a long list stands in the report alone."""
+    named = [request for item in report["incomplete"] for request in item.get("requests", [])]
+    more = [f"  and {len(named) - LISTED:,} more, in report.json"] if len(named) > LISTED else []
+    return [f"  {request}" for request in named[:LISTED]] + more
 
 
 def _single_names(counts: dict[str, Any]) -> int:

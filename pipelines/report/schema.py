@@ -220,10 +220,15 @@ class ControlText(Record):
 
 
 class Incomplete(Record):
-    """One reason why the run is incomplete, and how often it arose. No text of a document or generation."""
+    """One reason why the run is incomplete, and how often it arose. No text of a document or generation.
+
+    Attributes:
+        requests: where requests failed, which: ids, and ranges of ids that follow each other.
+    """
 
     reason: str
     count: NonNegativeInt
+    requests: list[str] = Field(default_factory=list)
 
 
 class Run(Record):

@@ -12,25 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from pipelines import cli
 from tests.pipelines.small_run import raw_config, write_inputs
-
-
-@pytest.fixture
-def command(monkeypatch, capfd):
-    """Run the command in this process: its status, standard output, standard error."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["extraction", *map(str, arguments)])
-        before = os.umask(0o022)
-        try:
-            status = cli._status()
-        finally:
-            os.umask(before)
-        captured = capfd.readouterr()
-        return status, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from glob import glob
 import pytest
 
 from extraction.errors import InputError
+from pipelines import pool
 from pipelines.pool import Pool, Resources
 
 pytestmark = pytest.mark.usefixtures("ray_cluster")
@@ -23,14 +24,25 @@ class ScriptedJob:
     die_times: int = 1
     raise_on_start: str = ""
     wait_for_workers: int = 0
+    only_one_starts: bool = False
+    start_seconds: float = 0
 
     def start(self):
+        time.sleep(self.start_seconds)
+        if self.only_one_starts:
+            self.wait_unless_first()
         if self.raise_on_start == "input":
             raise InputError("model: no such folder; check `model.path`")
         if self.raise_on_start:
             raise RuntimeError("a secret text")
         open(f"{self.folder}/worker-{os.getpid()}", "w").close()
         return self.process
+
+    def wait_unless_first(self):
+        try:
+            open(f"{self.folder}/first", "x").close()
+        except FileExistsError:
+            time.sleep(3600)
 
     def process(self, name):
         while len(glob(f"{self.folder}/worker-*")) < self.wait_for_workers:
@@ -45,10 +57,8 @@ class ScriptedJob:
 
 def run_pool(job, names, workers=2):
     done, failed = {}, []
-    pool = Pool(
-        job, Resources(workers, cpus=0.5), lambda n, f: done.setdefault(n, []).append(f), failed.append
-    )
-    pool.run(names)
+    resources = Resources(workers, cpus=0.5)
+    Pool(job, resources, lambda n, f: done.setdefault(n, []).append(f), failed.append).run(names)
     return done, failed
 
 
@@ -87,6 +97,26 @@ def test_a_worker_that_cannot_start_ends_the_run_without_its_text(tmp_path, capf
 def test_unusable_input_ends_the_run_at_once(tmp_path):
     with pytest.raises(InputError, match="no such folder"):
         run_pool(ScriptedJob(str(tmp_path), raise_on_start="input"), NAMES)
+
+
+def test_workers_that_still_load_when_nothing_is_left_are_not_waited_for(tmp_path):
+    done, failed = run_pool(ScriptedJob(str(tmp_path), only_one_starts=True), NAMES, workers=3)
+    assert (sorted(done), failed) == (NAMES, [])
+    assert {f[0]["pid"] for f in done.values()} == {int(glob(f"{tmp_path}/worker-*")[0].rpartition("-")[2])}
+
+
+def test_the_workers_of_one_round_do_the_next(tmp_path):
+    done, rounds = {}, [NAMES[:5], NAMES[5:6], NAMES[6:]]
+    job = ScriptedJob(str(tmp_path), wait_for_workers=2)
+    Pool(job, Resources(2, cpus=0.5), done.setdefault, None).run_rounds(iter(rounds))
+    assert sorted(done) == NAMES
+    assert len({facts["pid"] for facts in done.values()}) == 2 == len(glob(f"{tmp_path}/worker-*"))
+
+
+def test_it_is_said_when_nobody_works_yet(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(pool, "PATIENCE_SECONDS", 0.2)
+    run_pool(ScriptedJob(str(tmp_path), start_seconds=1), NAMES[:1])
+    assert "1 workers load, or wait for a node with 0.5 cores and 0 GPUs free" in capfd.readouterr().err
 
 
 def test_no_parts_is_no_work(tmp_path):
