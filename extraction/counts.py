@@ -1,19 +1,22 @@
 """The counts of a run at each budget: the parts `budgets`, `families`, `low_entropy` and `growth` of report.json.
 
 Everything is formed once over the whole run; a budget counts what has a window in its prefix, so counts never fall
-as the budget grows. Pure arithmetic on flat columns: 20 million windows are counted in memory.
+as the budget grows. Pure arithmetic on flat columns; windows in bytes, of which there are several times as many, are
+counted one partition at a time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from extraction.budgets import Cutoffs, prefix_cutoffs
-from extraction.growth import Estimate, Incidence, chao2_windows, unseen_mass
+from extraction.budgets import prefix_cutoffs
+from extraction.growth import Estimate, Incidence, chao2_estimate, distinct_count, unseen_mass
 from extraction.identifiers.records import SINGLE_NAME
+from extraction.levels import Levels
 from extraction.passages import Passages
 from extraction.places import Places, codes, distinct_rows, hash_bytes, numbers
 from extraction.shares import Stratum, share_interval
@@ -21,6 +24,8 @@ from extraction.windows import KINDS, LOW_ENTROPY, MATCH_SCHEMA, PRIVATE
 
 Ints = NDArray[np.int64]
 
+WITH_INTERVAL = ("distinct_windows", "private_windows", "distinct_passages", "private_passages")
+ESTIMATES = ("unseen_mass", "chao2_windows", "unseen_mass_passages", "chao2_passages")
 STRATA = "prompt families are sampled apart, so there is no estimate over all of them"
 
 
@@ -54,6 +59,8 @@ class Found:
     Attributes:
         matches: one row for each request, a table of `MATCH_SCHEMA`, in any order.
         places: its windows.
+        byte_windows: its windows in bytes: tables of `BYTE_WINDOW_SCHEMA`, all rows of a window in one of them; read
+            one after another, and never held together.
         passages: its passages.
         clusters: name of each passage's cluster.
         identifiers: its identifiers.
@@ -64,6 +71,7 @@ class Found:
 
     matches: pa.Table
     places: Places
+    byte_windows: Iterable[pa.Table]
     passages: Passages
     clusters: Sequence[str]
     identifiers: IdentifierPlaces
@@ -77,7 +85,9 @@ class Requests:
     """One family's requests in the order of their numbers: int64[requests] each, uint8[requests, 16] digests."""
 
     generated: Ints
+    generated_bytes: Ints
     extracted: Ints
+    extracted_bytes: Ints
     low_entropy: Ints
     digests: NDArray[np.uint8]
 
@@ -91,7 +101,8 @@ def requests_by_family(matches: pa.Table, families: Sequence[str]) -> dict[str, 
     if matches.schema.names != MATCH_SCHEMA.names:
         raise ValueError("not a table of matches")
     family, number = codes(matches["family"], families), numbers(matches["number"])
-    generated, extracted = numbers(matches["generated_tokens"]), numbers(matches["extracted_tokens"])
+    generated, in_bytes = numbers(matches["generated_tokens"]), numbers(matches["generated_bytes"])
+    extracted, extracted_bytes = numbers(matches["extracted_tokens"]), numbers(matches["extracted_bytes"])
     low, digests = numbers(matches["low_entropy_tokens"]), hash_bytes(matches["digest"])
     found = {}
     for code, name in enumerate(families):
@@ -99,35 +110,10 @@ def requests_by_family(matches: pa.Table, families: Sequence[str]) -> dict[str, 
         rows = rows[np.argsort(number[rows])]
         if not np.array_equal(number[rows], np.arange(len(rows))):
             raise ValueError(f"requests of family {name} are missing or stand there twice")
-        found[name] = Requests(generated[rows], extracted[rows], low[rows], digests[rows])
+        found[name] = Requests(
+            generated[rows], in_bytes[rows], extracted[rows], extracted_bytes[rows], low[rows], digests[rows]
+        )
     return found
-
-
-class Levels:
-    """At which of ascending budgets things are first counted, over all families and in each one."""
-
-    def __init__(self, families: Sequence[str], cutoffs: Mapping[str, Cutoffs]) -> None:
-        """Take the prefixes of `families`, whose budgets must ascend."""
-        self._requests = [cutoffs[name].requests for name in families]
-        self.budgets = len(self._requests[0]) if families else 0
-
-    def of_requests(self, family: NDArray[np.int16], number: Ints) -> Ints:
-        """The first budget that holds each request, as its place; the number of budgets where none does."""
-        level = np.full(len(number), self.budgets, dtype=np.int64)
-        for code, requests in enumerate(self._requests):
-            rows = np.flatnonzero(family == code)
-            level[rows] = np.searchsorted(requests, number[rows], side="right")
-        return level
-
-    def first(self, things: NDArray[np.integer], levels: Ints, count: int) -> Ints:
-        """The least level of each of `count` things, given by their places."""
-        least = np.full(count, self.budgets, dtype=np.int64)
-        np.minimum.at(least, things, levels)
-        return least
-
-    def totals(self, first: Ints) -> Ints:
-        """How many things each budget counts; int64[budgets]."""
-        return np.cumsum(np.bincount(first, minlength=self.budgets + 1))[: self.budgets].astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -136,6 +122,10 @@ class Tally:
 
     columns: Mapping[str, Ints]
     identifiers: Mapping[str, Mapping[str, Ints | None]]
+
+    def with_column(self, name: str, values: Ints) -> "Tally":
+        """The same with one more column."""
+        return Tally({**self.columns, name: values}, self.identifiers)
 
 
 class Counter:
@@ -209,12 +199,40 @@ class Counter:
             classes[rows], places.number[rows], total, len(texts) - len(distinct_rows(texts)[0])
         )
 
-    def headline(self) -> Ints:
-        """The window of each place, -1 where it is low-entropy."""
+    def incidence_of_all(self, budget: int, classes: Ints) -> tuple[Incidence, list[int]]:
+        """The same over all families, their requests numbered one family after another, and how many each has."""
         places = self.found.places
-        return np.where(places.kinds[places.window] == KINDS.index(LOW_ENTROPY), -1, places.window).astype(
-            np.int64
-        )
+        sizes = [int(self.cutoffs[name].requests[budget]) for name in self.families]
+        first = np.cumsum([0, *sizes])[:-1]
+        rows = np.flatnonzero((self.window_levels <= budget) & (classes >= 0))
+        requests = first[places.family[rows]] + places.number[rows]
+        return Incidence.of(classes[rows], requests, sum(sizes)), sizes
+
+    def classes_of(self, count: str) -> Ints:
+        """The class of each place that a count counts, -1 where it counts for none; int64[places].
+
+        Args:
+            count: `distinct_windows`, `private_windows`, `distinct_passages` or `private_passages`.
+        """
+        places = self.found.places
+        kinds = places.kinds[places.window]  # a passage's windows are of its own kind
+        counted = kinds == KINDS.index(PRIVATE) if "private" in count else kinds != KINDS.index(LOW_ENTROPY)
+        things = places.window if "windows" in count else self.passage_of_place
+        return np.where(counted, things, -1).astype(np.int64)
+
+    def byte_windows(self) -> dict[str | None, Ints]:
+        """Distinct windows in bytes at each budget, for each family, and under None for all together."""
+        chosen: dict[str | None, list[int]] = {name: [code] for code, name in enumerate(self.families)}
+        chosen[None] = list(range(len(self.families)))
+        totals = {name: np.zeros(self.levels.budgets, dtype=np.int64) for name in chosen}
+        for table in self.found.byte_windows:
+            hashes, window = distinct_rows(hash_bytes(table["hash"]))
+            family = codes(table["family"], self.families)
+            levels = self.levels.of_requests(family, numbers(table["number"]))
+            for name, own in chosen.items():
+                rows = np.isin(family, own)
+                totals[name] += self.levels.totals(self.levels.first(window[rows], levels[rows], len(hashes)))
+        return totals
 
     def strata(self, families: Sequence[str], budget: int) -> list[Stratum]:
         """The requests of some families up to a budget (given by its place)."""
@@ -234,18 +252,22 @@ class Counter:
             name: none.copy()
             for name in (
                 "generated_tokens",
+                "generated_bytes",
                 "requests",
                 "requests_with_extraction",
                 "extracted_tokens",
+                "extracted_bytes",
                 "low_entropy_tokens",
             )
         }
         for name in families:
             cut, requests = self.cutoffs[name], self.requests[name]
             columns["generated_tokens"] += cut.tokens
+            columns["generated_bytes"] += _up_to(requests.generated_bytes, cut.requests)
             columns["requests"] += cut.requests
             columns["requests_with_extraction"] += _up_to(requests.extracted > 0, cut.requests)
             columns["extracted_tokens"] += _up_to(requests.extracted, cut.requests)
+            columns["extracted_bytes"] += _up_to(requests.extracted_bytes, cut.requests)
             columns["low_entropy_tokens"] += _up_to(requests.low_entropy, cut.requests)
         return columns
 
@@ -285,12 +307,12 @@ def count_budgets(found: Found, shares: Mapping[str, float], budgets: Sequence[i
     ascending = sorted(budgets)
     counter = Counter(found, shares, ascending)
     together = counter.tally(counter.families)
-    apart = {name: counter.tally([name]) for name in counter.families}
-    headline = counter.headline()
-    families = {
-        name: [_row(counter, [name], ascending, place, tally, headline) for place in range(len(ascending))]
-        for name, tally in apart.items()
-    }
+    in_bytes = counter.byte_windows()
+    classes = (counter.classes_of("distinct_windows"), counter.classes_of("distinct_passages"))
+    families = {}
+    for name in counter.families:
+        tally = counter.tally([name]).with_column("distinct_byte_windows", in_bytes[name])
+        families[name] = [_row(counter, [name], ascending, i, tally, classes) for i in range(len(ascending))]
     low = [
         {
             "budget": budget,
@@ -301,10 +323,15 @@ def count_budgets(found: Found, shares: Mapping[str, float], budgets: Sequence[i
         }
         for place, budget in enumerate(ascending)
     ]
-    rows = [
-        _row(counter, counter.families, ascending, place, together, headline)
-        for place in range(len(ascending))
+    whole = together.with_column("distinct_byte_windows", in_bytes[None])
+    rows: list[dict[str, Any]] = [
+        _row(counter, counter.families, ascending, i, whole, classes) for i in range(len(ascending))
     ]
+    for name in WITH_INTERVAL:
+        own = counter.classes_of(name)
+        for place, row in enumerate(rows):
+            estimate = distinct_count(*counter.incidence_of_all(place, own))
+            row.setdefault("count_intervals", {})[name] = asdict(estimate)
     return {"budgets": rows, "families": families, "low_entropy": low}
 
 
@@ -314,7 +341,7 @@ def _row(
     budgets: Sequence[int],
     place: int,
     tally: Tally,
-    headline: Ints,
+    classes: tuple[Ints, Ints],
 ) -> dict[str, object]:
     """One budget's entry, of one family or of all."""
     column = {name: int(values[place]) for name, values in tally.columns.items() if "low_entropy" not in name}
@@ -323,10 +350,16 @@ def _row(
         kind: {name: None if values is None else int(values[place]) for name, values in by_name.items()}
         for kind, by_name in tally.identifiers.items()
     }
-    unseen = bound = Estimate(None, reason=STRATA)
+    estimates = dict.fromkeys(ESTIMATES, Estimate(None, reason=STRATA))
     if len(families) == 1:
-        found = counter.incidence(families[0], place, headline)
-        unseen, bound = unseen_mass(found), chao2_windows(found)
+        windows, passages = (counter.incidence(families[0], place, own) for own in classes)
+        made = (
+            unseen_mass(windows),
+            chao2_estimate(windows),
+            unseen_mass(passages),
+            chao2_estimate(passages),
+        )
+        estimates = dict(zip(ESTIMATES, made, strict=True))
     return {
         "budget": budgets[place],
         "reached": all(bool(counter.cutoffs[name].reached[place]) for name in families),
@@ -342,8 +375,7 @@ def _row(
             counts["in_corpus"] or 0 for kind, counts in identifiers.items() if kind != SINGLE_NAME
         ),
         "identifiers": identifiers,
-        "unseen_mass": asdict(unseen),
-        "chao2_windows": asdict(bound),
+        **{name: asdict(estimate) for name, estimate in estimates.items()},
     }
 
 

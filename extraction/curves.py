@@ -28,7 +28,7 @@ _OBSERVED = (
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Expected number of distinct windows after so many requests, which generate so many tokens on average."""
+    """Distinct windows or passages expected after so many requests, which generate so many tokens on average."""
 
     generated_tokens: int
     requests: int
@@ -47,23 +47,24 @@ def growth_curves(found: Found, shares: Mapping[str, float], budgets: Sequence[i
         budgets: in tokens over all families.
 
     Returns:
-        for `all` and each family its `observed`, `rarefied` and `extrapolated` points; the last two are empty where
-        nothing was found, and for `all` where there are several families.
+        for `all` and each family its `observed`, and for windows and for passages its `rarefied` and `extrapolated`
+        points; the latter are empty where nothing was found, and for `all` where there are several families.
+        Passages are those of this run: text that joins two of them may come out later.
     """
     most = max(budgets)
     grid = sorted({*budgets, *(-(-most * step // _STEPS) for step in range(1, _STEPS + 1))})
     counter = Counter(found, shares, grid)
-    headline = counter.headline()
+    windows, passages = (counter.classes_of(f"distinct_{things}") for things in ("windows", "passages"))
     curves: dict[str, object] = {}
     for name in counter.families:
-        expected = _expected(counter, name, counter.incidence(name, len(grid) - 1, headline))
+        expected = _expected(counter, name, counter.incidence(name, len(grid) - 1, windows))
+        in_passages = _expected(counter, name, counter.incidence(name, len(grid) - 1, passages))
+        expected |= {f"{key}_passages": points for key, points in in_passages.items()}
         curves[name] = {"observed": _observed(counter, [name]), **expected}
     if len(counter.families) == 1:
         return {"all": curves[counter.families[0]], **curves}
-    return {
-        "all": {"observed": _observed(counter, counter.families), "rarefied": [], "extrapolated": []},
-        **curves,
-    }
+    nothing = dict.fromkeys(("rarefied", "extrapolated", "rarefied_passages", "extrapolated_passages"), ())
+    return {"all": {"observed": _observed(counter, counter.families), **nothing}, **curves}
 
 
 def _observed(counter: Counter, families: Sequence[str]) -> list[dict[str, int]]:

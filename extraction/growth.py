@@ -7,6 +7,7 @@ carries a flag.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +19,7 @@ Floats = NDArray[np.float64]
 
 NOTHING = "nothing was extracted, so there is nothing to estimate from"
 ONE_REQUEST = "fewer than two requests"
-FEW_REPEATS = "few requests repeat a window"
+FEW_REPEATS = "few requests repeat what another one found"
 ONE_DOMINATES = "one request holds more than half of what was found"
 DUPLICATES = "many requests gave the same text"
 FAR = "ten times the effort: an indication at most"
@@ -150,7 +151,7 @@ def unseen_interval(
     return distinct + unseen / factor, distinct + unseen * factor
 
 
-def chao2_windows(found: Incidence) -> Estimate:
+def chao2_estimate(found: Incidence) -> Estimate:
     """Chao2 of an incidence, its interval from a jackknife over requests and counted in groups of classes."""
     if reason := _impossible(found):
         return Estimate(None, reason=reason)
@@ -177,6 +178,28 @@ def unseen_mass(found: Incidence) -> Estimate:
     value = float(values[0])
     low, high = min(value - margin, chance), max(value + margin, 1 - chance)
     return Estimate(value, max(0.0, low), min(1.0, high), found.flag)
+
+
+def distinct_count(found: Incidence, strata: Sequence[int]) -> Estimate:
+    """Number of distinct classes, with an interval of what the same plan is expected to give.
+
+    Args:
+        found: an incidence over the requests of all strata, those of the first one numbered first.
+        strata: requests of each, which are sampled apart.
+
+    Returns:
+        the number; without limits where fewer than two requests found anything, and then flagged.
+    """
+    once = found.by_hit((found.repeats == 1).astype(float)) if len(found.classes) else np.zeros(0)
+    ends = np.cumsum(strata)
+    of_hit = np.searchsorted(ends, found.hits, side="right")
+    variance = sum(
+        _jackknife(np.concatenate([[0.0], -once[of_hit == place]]), size)
+        for place, size in enumerate(strata)
+        if size
+    )
+    low, high = interval(found.distinct, variance, found)
+    return Estimate(float(found.distinct), low, high, found.flag)
 
 
 def rarefied(found: Incidence, sizes: Ints) -> tuple[Floats, Floats]:
@@ -217,8 +240,10 @@ def extrapolated(found: Incidence, more: float) -> tuple[float, float]:
     return float(values[0]), _jackknife(values, found.total)
 
 
-def interval(value: float, variance: float, found: Incidence) -> tuple[float, float]:
-    """Interval around a number of classes, on the logarithmic scale, as such numbers are skewed."""
+def interval(value: float, variance: float, found: Incidence) -> tuple[float | None, float | None]:
+    """Interval around a number of classes, on the logarithmic scale, as such numbers are skewed; none from one hit."""
+    if len(found.hits) < 2:
+        return None, None
     if value <= 0:
         return 0.0, 0.0
     factor = math.exp(_t(found) * math.sqrt(math.log1p(variance / value**2)))

@@ -4,8 +4,9 @@ Windows are distinct by their keyed hash and numbered in the order of it, so tha
 made from them, are the same whatever order the parts came in.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from extraction.windows import HASH_BYTES, KINDS, STRETCH_SCHEMA, WINDOW_SCHEMA
 
 Ints = NDArray[np.int64]
+_Number = TypeVar("_Number", np.int8, np.int64)
 
 
 @dataclass(frozen=True)
@@ -43,27 +45,48 @@ class Places:
     documents: Ints
 
     @classmethod
-    def of(cls, windows: pa.Table, families: Sequence[str]) -> "Places":
-        """Read a table of `WINDOW_SCHEMA`, its rows in any order.
+    def of(cls, partitions: Iterable[pa.Table], families: Sequence[str]) -> "Places":
+        """Read windows, one partition at a time.
+
+        Args:
+            partitions: tables of `WINDOW_SCHEMA`, their rows in any order; all rows of a window stand in one table,
+                and the tables' hashes ascend.
+            families: names of the families.
 
         Raises:
             ValueError: a window has two kinds or two document counts (the parts were made with different
                 indexes or rules), or a place stands there twice (a part was read twice).
         """
-        if windows.schema.names != WINDOW_SCHEMA.names:
-            raise ValueError("not a table of windows")
-        family, number = codes(windows["family"], families), numbers(windows["number"])
-        start = windows["start"].to_numpy().astype(np.int32)
-        order = np.lexsort((start, number, family))
-        family, number, start = family[order], number[order], start[order]
-        again = (np.diff(family) == 0) & (np.diff(number) == 0) & (np.diff(start) == 0)
-        if again.any():
+        parts = [_Partition.of(table, families) for table in partitions]
+        hashes = np.concatenate([np.zeros((0, HASH_BYTES), np.uint8), *(part.hashes for part in parts)])
+        _refuse_disorder([part.hashes for part in parts if len(part.hashes)])
+        sizes = np.cumsum([0, *(len(part.hashes) for part in parts)])
+        own = (part.window + np.int32(size) for part, size in zip(parts, sizes, strict=False))
+        window = np.concatenate([np.zeros(0, np.int32), *own])
+        kinds = np.concatenate([np.zeros(0, np.int8), *(part.kinds for part in parts)])
+        documents = np.concatenate([np.zeros(0, np.int64), *(part.documents for part in parts)])
+        family = np.concatenate([np.zeros(0, np.int16), *(part.family for part in parts)])
+        number = np.concatenate([np.zeros(0, np.int64), *(part.number for part in parts)])
+        start = np.concatenate([np.zeros(0, np.int32), *(part.start for part in parts)])
+        parts.clear()
+        order = np.lexsort((start, request_keys(family, number)))
+        places = cls(
+            tuple(families),
+            family[order],
+            number[order],
+            start[order],
+            window[order],
+            hashes,
+            kinds,
+            documents,
+        )
+        places._refuse_repeats()
+        return places
+
+    def _refuse_repeats(self) -> None:
+        same = (np.diff(self.family) == 0) & (np.diff(self.number) == 0) & (np.diff(self.start) == 0)
+        if same.any():
             raise ValueError("a window stands twice at one place: a part was read twice")
-        raw = hash_bytes(windows["hash"])[order]
-        hashes, window = distinct_rows(raw)
-        kinds = _one_value(codes(windows["kind"], KINDS)[order].astype(np.int8), window, len(hashes))
-        documents = _one_value(numbers(windows["document_count"])[order], window, len(hashes))
-        return cls(tuple(families), family, number, start, window, hashes, kinds, documents)
 
     def rows_of(self, stretches: pa.Table) -> tuple[Ints, Ints]:
         """Find the places of each stretch's windows.
@@ -93,6 +116,40 @@ class Places:
             if not found.all():
                 raise ValueError("a stretch lacks windows: windows and stretches come from different parts")
         return rows - sizes + 1, sizes
+
+
+@dataclass(frozen=True)
+class _Partition:
+    """The columns of one partition's places, in any order; `window` counts from its own first hash."""
+
+    family: NDArray[np.int16]
+    number: Ints
+    start: NDArray[np.int32]
+    window: NDArray[np.int32]
+    hashes: NDArray[np.uint8]
+    kinds: NDArray[np.int8]
+    documents: Ints
+
+    @classmethod
+    def of(cls, windows: pa.Table, families: Sequence[str]) -> "_Partition":
+        if windows.schema.names != WINDOW_SCHEMA.names:
+            raise ValueError("not a table of windows")
+        hashes, window = distinct_rows(hash_bytes(windows["hash"]))
+        return cls(
+            codes(windows["family"], families),
+            numbers(windows["number"]),
+            windows["start"].to_numpy().astype(np.int32),
+            window,
+            hashes,
+            _one_value(codes(windows["kind"], KINDS).astype(np.int8), window, len(hashes)),
+            _one_value(numbers(windows["document_count"]), window, len(hashes)),
+        )
+
+
+def _refuse_disorder(hashes: Sequence[NDArray[np.uint8]]) -> None:
+    for before, after in pairwise(hashes):
+        if bytes(before[-1]) >= bytes(after[0]):
+            raise ValueError("the partitions of the windows do not ascend")
 
 
 def numbers(column: pa.ChunkedArray) -> Ints:
@@ -137,7 +194,18 @@ def distinct_rows(raw: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np
     return raw[order[new]], window
 
 
-_Number = TypeVar("_Number", np.int8, np.int64)
+def hash_column(rows: NDArray[np.uint8]) -> pa.FixedSizeBinaryArray:
+    """Hashes uint8[rows, 16] as a column."""
+    data = pa.py_buffer(np.ascontiguousarray(rows))
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(HASH_BYTES), len(rows), [None, data])
+
+
+def among(rows: NDArray[np.uint8], others: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Which of some hashes, uint8[rows, 16], stand among others; bool[rows]."""
+    distinct, number = distinct_rows(np.concatenate([rows, others]))
+    marked = np.zeros(len(distinct), dtype=bool)
+    marked[number[len(rows) :]] = True
+    return np.asarray(marked[number[: len(rows)]])
 
 
 def _one_value(values: NDArray[_Number], window: NDArray[np.int32], windows: int) -> NDArray[_Number]:

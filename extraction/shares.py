@@ -34,6 +34,39 @@ class Stratum:
     min_tokens: int
     max_tokens: int
 
+    @property
+    def counts(self) -> "HitCounts":
+        """What limits from the number of requests that hit need to know."""
+        return HitCounts(
+            requests=len(self.extracted),
+            hits=int(np.count_nonzero(self.extracted)),
+            generated=int(self.generated.sum()),
+            extracted=int(self.extracted.sum()),
+            min_tokens=self.min_tokens,
+            max_tokens=self.max_tokens,
+        )
+
+
+@dataclass(frozen=True)
+class HitCounts:
+    """One prompt family's requests as counts.
+
+    Attributes:
+        requests: all of them.
+        hits: those that extracted anything.
+        generated: tokens that they generated.
+        extracted: tokens that they extracted.
+        min_tokens: the fewest tokens that a request that hits extracts.
+        max_tokens: the most tokens that a request can generate.
+    """
+
+    requests: int
+    hits: int
+    generated: int
+    extracted: int
+    min_tokens: int
+    max_tokens: int
+
 
 def clopper_pearson(hits: int, requests: int, confidence: float = _CONFIDENCE) -> tuple[float, float]:
     """Exact interval of the chance that a request hits, Clopper and Pearson (1934)."""
@@ -54,18 +87,55 @@ def share_interval(strata: Sequence[Stratum]) -> Estimate:
     limit of 0.
     """
     used = [stratum for stratum in strata if len(stratum.generated)]
-    total = sum(int(stratum.generated.sum()) for stratum in used)
+    counts = [stratum.counts for stratum in used]
+    total = sum(own.generated for own in counts)
     if not total:
         return Estimate(None, reason=NO_TOKENS)
-    value = sum(int(stratum.extracted.sum()) for stratum in used) / total
-    if any(np.count_nonzero(stratum.extracted) < _FEW for stratum in used):
-        confidence = 1 - (1 - _CONFIDENCE) / len(used)
-        limits = [_limits(stratum, confidence) for stratum in used]
-        low, high = (sum(limit[end] for limit in limits) / total for end in (0, 1))
-        return Estimate(value, min(low, value), min(1.0, max(high, value)), FEW_HITS)
-    margin = 1.959964 * math.sqrt(sum(_variance(stratum) for stratum in used)) / total
-    factor = math.exp(margin / value)
+    value = sum(own.extracted for own in counts) / total
+    if _few(counts):
+        low, high = hit_limits(counts, _CONFIDENCE)
+        return Estimate(value, min(low, value), max(high, value), FEW_HITS)
+    factor = math.exp(
+        _normal(_CONFIDENCE) * math.sqrt(sum(_variance(stratum) for stratum in used)) / total / value
+    )
     return Estimate(value, value / factor, min(1.0, value * factor))
+
+
+def upper_share(share: float, high: float, families: Sequence[HitCounts], confidence: float) -> float:
+    """The upper end of an extracted share's interval at any confidence, from what `share_interval` found at 95 %.
+
+    Args:
+        share: the share of all families together.
+        high: the upper end of its 95 % interval.
+        families: every family's requests.
+        confidence: of the two-sided interval whose upper end is asked for.
+
+    Returns:
+        the bound, at most 1; never below `share`, and above 0 where nothing was extracted.
+    """
+    if _few(families) or share <= 0:
+        return max(hit_limits(families, confidence)[1], share)
+    factor = math.pow(high / share, _normal(confidence) / _normal(_CONFIDENCE))
+    return min(1.0, share * factor)
+
+
+def hit_limits(families: Sequence[HitCounts], confidence: float) -> tuple[float, float]:
+    """Limits of the extracted share from the number of requests that hit, all families at once (Bonferroni)."""
+    used = [own for own in families if own.requests]
+    total = sum(own.generated for own in used)
+    limits = [_limits(own, 1 - (1 - confidence) / len(used)) for own in used]
+    low, high = (sum(limit[end] for limit in limits) / total for end in (0, 1))
+    return low, min(1.0, high)
+
+
+def _few(families: Sequence[HitCounts]) -> bool:
+    return any(own.hits < _FEW for own in families if own.requests)
+
+
+def _normal(confidence: float) -> float:
+    from scipy.stats import norm
+
+    return float(norm.ppf((1 + confidence) / 2))
 
 
 def _variance(stratum: Stratum) -> float:
@@ -75,12 +145,8 @@ def _variance(stratum: Stratum) -> float:
     return float(size / (size - 1) * (rest**2).sum()) if size > 1 else 0.0
 
 
-def _limits(stratum: Stratum, confidence: float) -> tuple[float, float]:
+def _limits(own: HitCounts, confidence: float) -> tuple[float, float]:
     """Limits of the number of extracted tokens."""
-    requests, hits = len(stratum.extracted), int(np.count_nonzero(stratum.extracted))
-    low, high = clopper_pearson(hits, requests, confidence)
-    return low * requests * stratum.min_tokens, min(high * requests * stratum.max_tokens, _most(stratum))
-
-
-def _most(stratum: Stratum) -> float:
-    return float(max(int(stratum.generated.sum()), int(stratum.extracted.sum())))
+    low, high = clopper_pearson(own.hits, own.requests, confidence)
+    most = float(max(own.generated, own.extracted))
+    return low * own.requests * own.min_tokens, min(high * own.requests * own.max_tokens, most)

@@ -100,6 +100,7 @@ class GenerationMatch:
         spans: maximal spans, by start.
         windows: all windows.
         stretches: by start; windows of overlapping spans stand in several.
+        generated_bytes: bytes of all tokens.
         extracted_tokens: tokens in at least one window that is not low-entropy.
         extracted_bytes: bytes of those tokens.
         low_entropy_tokens: tokens in at least one low-entropy window.
@@ -108,6 +109,7 @@ class GenerationMatch:
     spans: list[TokenSpan]
     windows: Windows
     stretches: list[Stretch]
+    generated_bytes: int
     extracted_tokens: int
     extracted_bytes: int
     low_entropy_tokens: int
@@ -177,6 +179,7 @@ def analyse_generation(
         spans=[span for part in parts for span in part.spans],
         windows=_join([part.windows for part in parts]),
         stretches=[stretch for part in parts for stretch in part.stretches],
+        generated_bytes=sum(len(run.data) for run in runs),
         extracted_tokens=sum(part.extracted_tokens for part in parts),
         extracted_bytes=sum(part.extracted_bytes for part in parts),
         low_entropy_tokens=sum(part.low_entropy_tokens for part in parts),
@@ -209,6 +212,7 @@ def _analyse_run(
         [TokenSpan(span.start + first, span.end + first) for span in spans],
         windows,
         stretches,
+        len(data),
         int(extracted.sum()),
         int(np.diff(offsets)[extracted].sum()),
         int(filler.sum()),
@@ -313,6 +317,7 @@ MATCH_SCHEMA = pa.schema(
         ("family", pa.string()),
         ("number", pa.int64()),
         ("generated_tokens", pa.int64()),
+        ("generated_bytes", pa.int64()),
         ("extracted_tokens", pa.int64()),
         ("extracted_bytes", pa.int64()),
         ("low_entropy_tokens", pa.int64()),
@@ -342,7 +347,7 @@ class MatchTables:
         """
         place = {"family": family, "number": number}
         digest = window_hash(np.asarray(token_ids, dtype="<i4").tobytes(), self._key)
-        counts = {name: getattr(match, name) for name in MATCH_SCHEMA.names[3:6]}
+        counts = {name: getattr(match, name) for name in MATCH_SCHEMA.names[3:7]}
         self._matches.append({**place, "generated_tokens": len(token_ids), **counts, "digest": digest})
         self._spans += [{**place, "start": s.start, "tokens": s.end - s.start} for s in match.spans]
         self._stretches += [{**place, **vars(stretch)} for stretch in match.stretches]

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from index import Index
 
 
+MATCH_TABLES = 2  # which tables a matched part has; a directory with others cannot be counted
+
+
 @dataclass(frozen=True)
 class Analysis:
     """How generations are matched and tagged.
@@ -44,6 +47,7 @@ class Analysis:
     def fingerprints(self) -> dict[str, Any]:
         """What of it would change a result, by name."""
         return {
+            "match_tables": MATCH_TABLES,
             "min_tokens": self.min_tokens,
             "min_bytes": self.min_bytes,
             "private_documents": self.private_documents,

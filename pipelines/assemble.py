@@ -1,6 +1,7 @@
 """report.json: the counts of a run, what the control gives back, and how it was measured."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,14 +9,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from extraction.chance import chance_by_length
 from extraction.counts import Counter, Found, count_budgets
 from extraction.curves import growth_curves
-from extraction.windows import KINDS, LOW_ENTROPY, PRIVATE
+from extraction.places import Places, among
+from extraction.windows import KINDS, LOW_ENTROPY, PRIVATE, STRETCH_SCHEMA, WINDOW_SCHEMA
 from pipelines.count import Rules, passages_in, windows_in
 from pipelines.generate import ranges
+from pipelines.match import MatchStores
+from pipelines.partitions import Partitions
 
 if TYPE_CHECKING:
     from index import Index
+    from index.corpus import IndexInfo
 
 # Bins of the histogram of document counts, both ends included.
 BINS = (
@@ -65,9 +71,11 @@ def document_count_bins(passages: pa.Table) -> list[dict[str, Any]]:
     return bins
 
 
-def control_section(found: Found, rules: Rules, control: Found, report: Mapping[str, Any]) -> dict[str, Any]:
+def control_section(
+    found: Found, rules: Rules, hashes: NDArray[np.uint8], report: Mapping[str, Any]
+) -> dict[str, Any]:
     """What the control gives back: its own counts, and this run's counts with and without what both give back."""
-    windows = windows_in(found, control)
+    windows = windows_in(found, hashes)
     counter = Counter(found, rules.shares, rules.budgets)
     return {
         "run_id": report["run"]["id"],
@@ -109,23 +117,33 @@ def _private(kinds: NDArray[np.int8]) -> NDArray[np.bool_]:
     return np.asarray(kinds == KINDS.index(PRIVATE))
 
 
-def control_text_section(name: str, documents: int, windows: pa.Table, found: Found) -> dict[str, Any]:
+def control_text_section(
+    name: str, text: "IndexInfo", corpus: "IndexInfo", stores: tuple[MatchStores, MatchStores], found: Found
+) -> dict[str, Any]:
     """How much of what was generated stands in text that the model never saw.
 
     Args:
         name: what the text is called.
-        documents: how many documents it has.
-        windows: the windows that stand in it, of `WINDOW_SCHEMA`.
+        text: its index.
+        corpus: the index of the training corpus.
+        stores: where the matches against the text and those against the corpus are.
         found: what the same generations gave against the corpus.
     """
-    matched = set(windows["hash"].to_pylist())
-    also = len(matched & {bytes(value) for value in found.places.hashes})
+    own, ours = stores
+    places = Places.of(Partitions(own.windows, WINDOW_SCHEMA), found.places.families)
+    hashes = found.places.hashes
+    stretches, in_corpus = (store.stretches.read_all(STRETCH_SCHEMA) for store in (own, ours))
+    ratio = corpus.text_bytes / text.text_bytes if text.text_bytes else None
+    lengths = chance_by_length(places, stretches, hashes, in_corpus, found.min_tokens, ratio)
+    also = int(among(places.hashes, hashes).sum())
     return {
         "name": name,
-        "documents": documents,
-        "matched_windows": len(matched),
+        "documents": text.documents,
+        "text_bytes": text.text_bytes,
+        "matched_windows": len(places.hashes),
         "also_in_corpus": also,
-        "only_here": len(matched) - also,
+        "only_here": len(places.hashes) - also,
+        "by_length": [asdict(counts) for counts in lengths],
     }
 
 

@@ -9,14 +9,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from extraction.byte_windows import BYTE_WINDOW_SCHEMA
 from extraction.clusters import cluster_passages
 from extraction.counts import Counter, Found, IdentifierPlaces
+from extraction.growth import Incidence
 from extraction.identifiers.records import IDENTIFIER_SCHEMA, group_of
 from extraction.passages import Passages, form_passages, passage_table
-from extraction.places import Places
+from extraction.places import Places, among, hash_bytes, hash_column
 from extraction.windows import HASH_BYTES, KINDS, LOW_ENTROPY, MATCH_SCHEMA, STRETCH_SCHEMA, WINDOW_SCHEMA
 from pipelines.identify import Value
 from pipelines.match import MatchStores
+from pipelines.partitions import Partitions
 from pipelines.parts import PartStore, write_file
 from pipelines.rundir import RunDirectory
 from pipelines.values import Lookups, chance_values, documents_of
@@ -34,6 +37,7 @@ DISTINCT_WINDOW_SCHEMA = pa.schema(
         ("kind", pa.string()),
         ("document_count", pa.int64()),
         ("requests", pa.int64()),
+        ("first_budget", pa.int64()),
     ]
 )
 
@@ -68,11 +72,12 @@ def load_found(directory: RunDirectory, lookup: Lookups, rules: Rules) -> Found:
         rules: the run's rules.
     """
     stores = MatchStores.of(directory)
-    places = Places.of(stores.windows.read_all(WINDOW_SCHEMA), sorted(rules.shares))
+    places = Places.of(Partitions(stores.windows, WINDOW_SCHEMA), sorted(rules.shares))
     passages = form_passages(places, stores.stretches.read_all(STRETCH_SCHEMA))
     return Found(
         matches=stores.requests.read_all(MATCH_SCHEMA),
         places=places,
+        byte_windows=Partitions(stores.byte_windows, BYTE_WINDOW_SCHEMA),
         passages=passages,
         clusters=_clusters(passages, rules.cluster_threshold),
         identifiers=identifier_places(directory.store("identifiers"), lookup),
@@ -123,11 +128,9 @@ def _documents(values: Sequence[Value], found: PartStore) -> NDArray[np.int64]:
     return np.array([held.get(value, 0) for value in values], dtype=np.int64)
 
 
-def windows_in(found: Found, control: Found | None) -> NDArray[np.bool_]:
-    """Which distinct windows the control gives back too; bool[windows]."""
-    other = {bytes(value) for value in control.places.hashes} if control else set()
-    own = (bytes(value) in other for value in found.places.hashes)
-    return np.fromiter(own, dtype=bool, count=len(found.places.hashes))
+def windows_in(found: Found, control: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Which distinct windows the control gives back too; bool[windows]. `control`: its hashes, uint8[windows, 16]."""
+    return among(found.places.hashes, control)
 
 
 def passages_in(passages: Passages, windows: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -137,19 +140,35 @@ def passages_in(passages: Passages, windows: NDArray[np.bool_]) -> NDArray[np.bo
     return marked
 
 
-def write_windows(directory: RunDirectory, found: Found) -> None:
-    """Publish `windows/`: every distinct window with its kind, document count and number of requests."""
-    places = found.places
-    request = places.family.astype(np.int64) << 47 | places.number
-    pairs = np.unique(np.stack([places.window.astype(np.int64), request], axis=1), axis=0)
+def write_windows(directory: RunDirectory, found: Found, rules: Rules) -> None:
+    """Publish `windows/`: every distinct window with its kind, document count, requests and first budget."""
+    places, kinds = found.places, pa.array(KINDS)
+    windows, numbers = places.window.astype(np.int64), _request_numbers(places)
+    requests = Incidence.of(windows, numbers, len(windows)).classes
+    counter = Counter(found, rules.shares, rules.budgets)
+    first = counter.levels.first(places.window, counter.window_levels, len(places.hashes))
+    budgets = pa.array([*rules.budgets, None], pa.int64())
     columns = [
-        pa.array([bytes(h) for h in places.hashes], pa.binary(HASH_BYTES)),
-        pa.array([KINDS[kind] for kind in places.kinds], pa.string()),
+        hash_column(places.hashes),
+        pa.DictionaryArray.from_arrays(pa.array(places.kinds), kinds).cast(pa.string()),
         pa.array(places.documents),
-        pa.array(np.bincount(pairs[:, 0], minlength=len(places.hashes))),
+        pa.array(np.bincount(requests, minlength=len(places.hashes)).astype(np.int64)),
+        budgets.take(pa.array(first)),
     ]
     table = pa.Table.from_arrays(columns, schema=DISTINCT_WINDOW_SCHEMA)
     directory.store("windows").publish("part-00000", table, {})
+
+
+def window_hashes(directory: RunDirectory) -> NDArray[np.uint8]:
+    """The hashes of a counted run's distinct windows; uint8[windows, 16]."""
+    schema = pa.schema([DISTINCT_WINDOW_SCHEMA.field("hash")])
+    return hash_bytes(directory.store("windows").read_all(schema, ["hash"])["hash"])
+
+
+def _request_numbers(places: Places) -> NDArray[np.int64]:
+    """Number the requests of all families in their order; int64[places]. Places are sorted by request."""
+    opens = (np.diff(places.family, prepend=-1) != 0) | (np.diff(places.number, prepend=-1) != 0)
+    return np.asarray(np.cumsum(opens) - 1, dtype=np.int64)
 
 
 def write_passages(

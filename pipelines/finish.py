@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from extraction.counts import Found
-from extraction.windows import WINDOW_SCHEMA
 from pipelines.assemble import (
     NOT_TEXT,
     SKIPPED_RECORDS,
@@ -66,9 +68,9 @@ class Analysed:
 
 @dataclass(frozen=True)
 class ControlRun:
-    """A control that is counted already: what it found, and its report."""
+    """A control that is counted already: the hashes of its windows, uint8[windows, 16], and its report."""
 
-    found: Found
+    hashes: NDArray[np.uint8]
     report: Mapping[str, Any]
 
 
@@ -89,8 +91,8 @@ def finish(work: Analysed, control: ControlRun | None, text: ControlText | None)
     from pipelines.report import build_limitations, render_report
 
     found = work.found()
-    in_control = passages_in(found.passages, windows_in(found, control.found)) if control else None
-    write_windows(work.directory, found)
+    in_control = passages_in(found.passages, windows_in(found, control.hashes)) if control else None
+    write_windows(work.directory, found, work.rules)
     write_listing(work.directory, work.lookup, work.identifiers.document_ids)
     passages = write_passages(
         work.directory, found, work.rules, work.index, work.identifiers, in_control, work.names
@@ -108,7 +110,7 @@ def finish(work: Analysed, control: ControlRun | None, text: ControlText | None)
         "incomplete": incomplete,
         **counted(found, work.rules),
         "passages_by_document_count": document_count_bins(passages),
-        "control": control_section(found, work.rules, control.found, control.report) if control else None,
+        "control": control_section(found, work.rules, control.hashes, control.report) if control else None,
         "control_text": _text_section(work, found, text) if text else None,
         "method": work.method,
     }
@@ -126,5 +128,5 @@ def _incomplete(work: Analysed) -> list[dict[str, Any]]:
 
 
 def _text_section(work: Analysed, found: Found, text: ControlText) -> dict[str, Any]:
-    windows = MatchStores.of_control_text(work.directory).windows.read_all(WINDOW_SCHEMA)
-    return control_text_section(text.name, text.index.info.documents, windows, found)
+    stores = MatchStores.of_control_text(work.directory), MatchStores.of(work.directory)
+    return control_text_section(text.name, text.index.info, work.index.info, stores, found)

@@ -7,17 +7,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from extraction.byte_windows import ByteWindowTable, byte_windows
 from extraction.engines.settings import ModelSettings
 from extraction.entropy import LowEntropyRule
 from extraction.records import Generation, generations_of
 from extraction.token_bytes import TokenBytes, TokenRun
-from extraction.windows import GenerationMatch, MatchRule, MatchTables, analyse_generation
+from extraction.windows import MatchRule, MatchTables, analyse_generation
+from pipelines.partitions import split
 from pipelines.parts import PartStore
 from pipelines.pool import Facts
 from pipelines.rundir import RunDirectory
 
 Ints = NDArray[np.int64]
-TABLES = ("requests", "windows", "stretches", "spans")  # `spans` last: its marker completes the part
+TABLES = (
+    "requests",
+    "windows",
+    "byte_windows",
+    "stretches",
+    "spans",
+)  # the marker of `spans` completes a part
+PARTITIONED = ("windows", "byte_windows")
 
 
 @dataclass(frozen=True)
@@ -26,34 +35,36 @@ class MatchStores:
 
     Attributes:
         requests: one row for each generation: generated, extracted and low-entropy tokens.
-        windows: one row for each place of a window.
+        windows: one row for each place of a window, in partitions.
+        byte_windows: one row for each window in bytes, in partitions.
         stretches: one row for each stretch, with its bytes.
         spans: one row for each span.
     """
 
     requests: PartStore
     windows: PartStore
+    byte_windows: PartStore
     stretches: PartStore
     spans: PartStore
 
     @classmethod
     def of(cls, directory: RunDirectory) -> "MatchStores":
         """The stores of a run directory, for matches against the corpus."""
-        requests, windows, stretches = (directory.store(f"matches/{name}") for name in TABLES[:-1])
-        return cls(requests, windows, stretches, directory.store("spans"))
+        stores = {name: directory.store(f"matches/{name}") for name in TABLES[:-1]}
+        return cls(**stores, spans=directory.store("spans"))
 
     @classmethod
     def of_control_text(cls, directory: RunDirectory) -> "MatchStores":
         """The stores of a run directory, for matches against text that the model never saw."""
-        requests, windows, stretches, spans = (directory.store(f"control_matches/{t}") for t in TABLES)
-        return cls(requests, windows, stretches, spans)
+        return cls(**{name: directory.store(f"control_matches/{name}") for name in TABLES})
 
     def publish(self, name: str, tables: dict[str, Any]) -> None:
         """Publish the tables of one part, that of the spans last."""
         tables = {**tables, "requests": tables["matches"]}
         for table in TABLES:
             store: PartStore = getattr(self, table)
-            store.publish(name, tables[table], {})
+            groups = split(tables[table]) if table in PARTITIONED else [tables[table]]
+            store.publish_groups(name, groups, tables[table].schema, {})
 
 
 @dataclass(frozen=True)
@@ -114,22 +125,22 @@ class Matcher:
         """Match a part's generations and lay the result out as its tables."""
         runs = [self._runs(g) for g in generations]
         found = iter(self.index.find([run.data for own in runs for run in own], self.min_bytes))
-        collected = MatchTables(self.rule)
+        collected, in_bytes = MatchTables(self.rule), ByteWindowTable()
         for generation, own in zip(generations, runs, strict=True):
             ranges = [[(r.start, r.end) for r in next(found)] for _ in own]
-            match = self._analyse(generation, own, ranges)
+            prompt = self._prompt(generation)
+            match = analyse_generation(own, ranges, prompt, self.rule, self._count)
             collected.add(generation.family, generation.number, generation.token_ids, match)
-        return collected.tables()
+            hashes = byte_windows(own, ranges, prompt, self.rule, self.min_bytes)
+            in_bytes.add(generation.family, generation.number, hashes)
+        return {**collected.tables(), "byte_windows": in_bytes.table()}
 
     def _runs(self, generation: Generation) -> list[TokenRun]:
         prompt = self.token_bytes.bytes_of(generation.prompt_token_ids)
         return list(self.token_bytes.runs(generation.token_ids, starts_text=not any(prompt)))
 
-    def _analyse(
-        self, generation: Generation, runs: list[TokenRun], ranges: list[list[tuple[int, int]]]
-    ) -> GenerationMatch:
-        prompt = [run.data for run in self.token_bytes.runs(generation.prompt_token_ids, starts_text=True)]
-        return analyse_generation(runs, ranges, prompt, self.rule, self._count)
+    def _prompt(self, generation: Generation) -> list[bytes]:
+        return [run.data for run in self.token_bytes.runs(generation.prompt_token_ids, starts_text=True)]
 
     def _count(self, data: bytes, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
         counts = self.index.count_windows(data, starts, ends)

@@ -121,6 +121,7 @@ def _analysed(
     total = sum(tokens.values())
     # Half a token less than all, so that rounding never asks for one token more than there is.
     shares = {family: (count - 0.5) / total for family, count in tokens.items() if count}
+    longest = {f: max(len(g.token_ids) for g in read if g.family == f) for f in tokens}
     return Analysed(
         directory=work.directory,
         run=work.run,
@@ -128,14 +129,14 @@ def _analysed(
         rules=Rules(
             shares=shares,
             budgets=[total],
-            longest={f: max(len(g.token_ids) for g in read if g.family == f) for f in tokens},
+            longest=longest,
             min_tokens=rules.min_tokens,
             private_documents=rules.private_documents,
             cluster_threshold=CLUSTER_THRESHOLD,
         ),
         identifiers=rules.identifiers,
         lookup=lookup,
-        method=_method(work, rules, reader, shares),
+        method=_method(work, rules, reader, shares, longest),
         seed=0,
         command=inert(
             f"extraction match {index_path.name} {reader.path.name} --tokenizer TOKENIZER --out DIR"
@@ -145,13 +146,19 @@ def _analysed(
     )
 
 
-def _method(work: Work, rules: Analysis, reader: Reader, shares: dict[str, float]) -> dict[str, Any]:
+def _method(
+    work: Work, rules: Analysis, reader: Reader, shares: dict[str, float], longest: dict[str, int]
+) -> dict[str, Any]:
     return {
         "min_tokens": rules.min_tokens,
+        "min_bytes": rules.min_bytes,
         "private_documents": rules.private_documents,
         "low_entropy_rule": rules.low_entropy.model_dump(mode="json"),
         "near_duplicate_threshold": CLUSTER_THRESHOLD,
-        "prompt_families": {family: {"share": s, "chat_template": False} for family, s in shares.items()},
+        "prompt_families": {
+            family: {"share": share, "chat_template": False, "max_tokens": longest[family]}
+            for family, share in shares.items()
+        },
         "prompts_fingerprint": "made elsewhere",
         "identifier_types": sorted(rules.identifiers.types),
         "sampling": {},

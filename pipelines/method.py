@@ -1,5 +1,6 @@
 """The `method` part of a report: how it was measured, in values that can be printed."""
 
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,13 +29,17 @@ def method_section(
     # Paths of this machine say nothing to a reader of the report.
     engine = config.engine.model_dump(mode="json", exclude={"passages"}, exclude_none=True)
     name = inert(engine.get("model_name") or Path(config.model.path or engine["kind"]).name)
-    families = config.prompts.families
+    longest = config.prompts.longest(sampling.max_tokens)
     return {
         "min_tokens": config.min_tokens,
+        "min_bytes": config.shortest_match,
         "private_documents": config.private_documents,
         "low_entropy_rule": config.low_entropy.model_dump(mode="json"),
         "near_duplicate_threshold": config.cluster_threshold,
-        "prompt_families": {f: {"share": s.share, "chat_template": s.chat} for f, s in families.items()},
+        "prompt_families": {
+            name: {"share": family.share, "chat_template": family.chat, "max_tokens": longest[name]}
+            for name, family in config.prompts.families.items()
+        },
         "prompts_fingerprint": run["fingerprints"]["prompts"],
         "identifier_types": identifier_types(config),
         "sampling": {f: {"value": v["value"], "origin": v["from"]} for f, v in sampling.as_dict().items()},
@@ -63,10 +68,16 @@ def searched_section(kind: str, run: dict[str, Any], index: "Index", tokenizer: 
             "text_bytes": info.text_bytes,
             "skipped_records": info.skipped_records,
             "fingerprint": info.fingerprint,
+            "window_key": window_key(index.key),
         },
         "versions": run["versions"],
         "stages": [{"name": name, **cost} for name, cost in run["stages"].items()],
     }
+
+
+def window_key(key: bytes) -> str:
+    """Tell the keys of two indexes apart without showing them: windows' hashes compare only under one key."""
+    return blake2b(key, digest_size=8).hexdigest()
 
 
 def identifier_types(config: RunConfig) -> list[str]:

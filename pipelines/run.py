@@ -20,7 +20,7 @@ from extraction.sampling import ResolvedSampling, resolve_sampling
 from pipelines.analyse import Analysis, analyse
 from pipelines.config import Control, Corpus, RunConfig
 from pipelines.corpus import ensure_index
-from pipelines.count import Rules
+from pipelines.count import Rules, window_hashes
 from pipelines.finish import Analysed, ControlRun, ControlText, finish
 from pipelines.generate import GenerationJob, generate
 from pipelines.mend import forget_damaged
@@ -204,7 +204,7 @@ def _control_run(config: RunConfig, work: Work) -> ControlRun | None:
     say(f"control: {control.path}")
     analysed = measure(own_config, own, generator, None)
     report = finish(analysed, None, None)
-    return ControlRun(analysed.found(), json.loads(report.read_text(encoding="utf-8")))
+    return ControlRun(window_hashes(own.directory), json.loads(report.read_text(encoding="utf-8")))
 
 
 def _control_text(config: RunConfig, out: Path) -> ControlText | None:

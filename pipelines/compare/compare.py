@@ -18,9 +18,10 @@ from pipelines.compare.schema import (
     PassageComparison,
     SettingDifference,
 )
+from pipelines.compare.windows import compare_windows
 from pipelines.compare.words import build_limitations
 from pipelines.report.pages import write_page
-from pipelines.report.schema import BudgetCounts
+from pipelines.report.records import BudgetCounts
 
 
 def compare_runs(run_dirs: Sequence[Path], out: Path, allow_differences: bool = False) -> list[Path]:
@@ -53,6 +54,8 @@ def build_comparison(runs: Sequence[LoadedRun], allow_differences: bool) -> Comp
     if settings and not allow_differences:
         raise InputError(_refusal(runs, settings))
     first, rest, letters = runs[0], runs[1:], [run.letter for run in runs]
+    budgets, method = _budgets(runs), first.report.method
+    largest = budgets[-1].budget
     growth = {run.letter: run.report.growth["all"].observed for run in runs if "all" in run.report.growth}
     comparison = Comparison(
         schema_version=1,
@@ -61,12 +64,16 @@ def build_comparison(runs: Sequence[LoadedRun], allow_differences: bool) -> Comp
             SettingDifference(name=name, values=dict(zip(letters, values, strict=True)))
             for name, values in settings.items()
         ],
-        min_tokens=first.report.method.min_tokens,
-        private_documents=first.report.method.private_documents,
-        budgets=_budgets(runs),
+        different_tokenizers=len({run.report.method.model.tokenizer_fingerprint for run in runs}) > 1,
+        min_tokens=method.min_tokens,
+        min_bytes=method.min_bytes,
+        private_documents=method.private_documents,
+        budgets=budgets,
         growth=growth,
         crossings=[crossing(r.letter, growth.get(first.letter, []), growth.get(r.letter, [])) for r in rest],
-        passages=[_compare_passages(first, run) for run in rest],
+        compared_at=largest,
+        passages=[_compare_passages(first, run, largest) for run in rest],
+        windows=compare_windows(runs, largest),
         identifiers=compare_identifiers(runs),
         limitations=[],
     )
@@ -93,6 +100,7 @@ def _describe(run: LoadedRun) -> ComparedRun:
         status=report.status,
         model=report.method.model.name,
         model_fingerprint=report.method.model.fingerprint,
+        tokenizer=report.method.model.tokenizer_fingerprint,
         model_settings=run.model_settings,
     )
 
@@ -122,11 +130,11 @@ def _counts(letter: str, counts: BudgetCounts) -> ComparedCounts:
     return ComparedCounts(letter=letter, **fields)
 
 
-def _compare_passages(first: LoadedRun, run: LoadedRun) -> PassageComparison:
+def _compare_passages(first: LoadedRun, run: LoadedRun, budget: int) -> PassageComparison:
     found: dict[str, CommonAndNew] = {}
     new_private: list[str] = []
     for kind in ("private", "shared"):
-        before, after = _passages(first, kind), _passages(run, kind)
+        before, after = _passages(first, kind, budget), _passages(run, kind, budget)
         kept, still = in_common(after, before), in_common(before, after)
         found[kind] = CommonAndNew(common=sum(kept), new=kept.count(False), gone=still.count(False))
         if kind == "private":
@@ -134,7 +142,8 @@ def _compare_passages(first: LoadedRun, run: LoadedRun) -> PassageComparison:
     return PassageComparison(letter=run.letter, new_private_passage_ids=new_private, **found)
 
 
-def _passages(run: LoadedRun, kind: str) -> list[Passage]:
-    rows = [row for row in run.passages.to_pylist() if row["kind"] == kind]
+def _passages(run: LoadedRun, kind: str, budget: int) -> list[Passage]:
+    """The run's passages of a kind that count at a budget."""
+    rows = [row for row in run.passages.to_pylist() if row["kind"] == kind and row["first_budget"] <= budget]
     shortest = run.report.method.min_tokens
     return [make_passage(str(row["passage_id"]), row["text"], row["tokens"], shortest) for row in rows]

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from pipelines.compare.schema import Crossing, Difference
-from pipelines.report.schema import BudgetCounts, Estimate, GrowthPoint
+from pipelines.report.records import BudgetCounts, Estimate, GrowthPoint
+
+NO_INTERVAL = "no interval: a run has none"
 
 
 def difference(letter: str, first: BudgetCounts, other: BudgetCounts) -> Difference:
@@ -13,41 +15,51 @@ def difference(letter: str, first: BudgetCounts, other: BudgetCounts) -> Differe
     return Difference(
         letter=letter,
         extracted_share=share_difference(first, other),
+        generated_bytes=_less(other.generated_bytes, first.generated_bytes),
+        extracted_bytes=_less(other.extracted_bytes, first.extracted_bytes),
+        distinct_byte_windows=_less(other.distinct_byte_windows, first.distinct_byte_windows),
         distinct_windows=other.distinct_windows - first.distinct_windows,
         private_windows=other.private_windows - first.private_windows,
         distinct_passages=other.distinct_passages - first.distinct_passages,
         private_passages=other.private_passages - first.private_passages,
         identifiers_in_corpus=other.identifiers_in_corpus - first.identifiers_in_corpus,
+        intervals={
+            name: gap(first.count_intervals[name], interval)
+            for name, interval in other.count_intervals.items()
+            if name in first.count_intervals
+        },
     )
 
 
+def _less(ours: int | None, theirs: int | None) -> int | None:
+    return None if ours is None or theirs is None else ours - theirs
+
+
 def share_difference(first: BudgetCounts, other: BudgetCounts) -> Estimate:
-    """Subtract extracted shares, with an interval made from the two intervals.
+    """Subtract extracted shares, with the interval that follows from theirs."""
+    if first.extracted_share is None or other.extracted_share is None:
+        return Estimate(estimate=None, reason="a run generated nothing")
+    if first.extracted_share_interval is None or other.extracted_share_interval is None:
+        difference = other.extracted_share - first.extracted_share
+        return Estimate(estimate=difference, flag=NO_INTERVAL)
+    return gap(first.extracted_share_interval, other.extracted_share_interval)
+
+
+def gap(first: Estimate, other: Estimate) -> Estimate:
+    """Subtract two estimates, with an interval made from their intervals.
 
     The method of variance estimates recovery (Zou and Donner, Statistics in Medicine 27, 2008): the distance
     from the difference to each limit is the root of the summed squares of the distances that move it that
     way. The runs are taken to be independent.
     """
-    if first.extracted_share is None or other.extracted_share is None:
-        return Estimate(estimate=None, reason="a run generated nothing")
-    gap = other.extracted_share - first.extracted_share
-    limits = _limits(first, other)
-    if limits is None:
-        return Estimate(estimate=gap, flag="no interval: a run has none for its share")
-    (low1, high1), (low2, high2) = limits
-    down = math.hypot(other.extracted_share - low2, high1 - first.extracted_share)
-    up = math.hypot(high2 - other.extracted_share, first.extracted_share - low1)
-    return Estimate(estimate=gap, low=gap - down, high=gap + up)
-
-
-def _limits(*counts: BudgetCounts) -> list[tuple[float, float]] | None:
-    limits = []
-    for one in counts:
-        interval = one.extracted_share_interval
-        if interval is None or interval.low is None or interval.high is None:
-            return None
-        limits.append((interval.low, interval.high))
-    return limits
+    if first.estimate is None or other.estimate is None:
+        return Estimate(estimate=None, reason=first.reason or other.reason)
+    difference = other.estimate - first.estimate
+    if first.low is None or first.high is None or other.low is None or other.high is None:
+        return Estimate(estimate=difference, flag=NO_INTERVAL)
+    down = math.hypot(other.estimate - other.low, first.high - first.estimate)
+    up = math.hypot(other.high - other.estimate, first.estimate - first.low)
+    return Estimate(estimate=difference, low=difference - down, high=difference + up)
 
 
 def crossing(letter: str, first: Sequence[GrowthPoint], other: Sequence[GrowthPoint]) -> Crossing:

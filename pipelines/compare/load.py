@@ -15,7 +15,7 @@ from pipelines.rundir import RunDirectory
 if TYPE_CHECKING:
     import pyarrow as pa
 
-COLUMNS = ("passage_id", "kind", "text", "tokens", "bytes")
+COLUMNS = ("passage_id", "kind", "text", "tokens", "bytes", "first_budget")
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ def _settings(report: Report) -> Iterator[tuple[str, Any]]:
     method = report.method
     yield "corpus", method.corpus.fingerprint
     yield "min_tokens", method.min_tokens
+    yield "min_bytes", method.min_bytes
     yield "private_documents", method.private_documents
     yield "low_entropy_rule", method.low_entropy_rule
     yield "near_duplicate_threshold", method.near_duplicate_threshold

@@ -26,7 +26,7 @@ def comparison_page(comparison: Comparison) -> str:
         "heading": heading,
         "sentences": sentences(comparison),
         "figure": growth_figure(comparison, "growth-words"),
-        "measures": MEASURES,
+        "measures": [*MEASURES, *(IN_BYTES if comparison.different_tokenizers else ())],
     }
     return render_page("compare.html", context, "pipelines.compare")
 
@@ -37,6 +37,11 @@ MEASURES = (
     ("Private windows", "private_windows"),
     ("All windows", "distinct_windows"),
     ("Identifiers found in the corpus, single names apart", "identifiers_in_corpus"),
+)
+IN_BYTES = (
+    ("Bytes generated", "generated_bytes"),
+    ("Bytes that are training text", "extracted_bytes"),
+    ("Windows in bytes", "distinct_byte_windows"),
 )
 
 

@@ -4,11 +4,11 @@ from typing import Any, Literal
 
 from pydantic import NonNegativeInt
 
-from pipelines.report.schema import Estimate, GrowthPoint, Record
+from pipelines.report.records import Estimate, GrowthPoint, Record
 
 
 class ComparedRun(Record):
-    """One run of the comparison; `model_settings` is what its config says of the model."""
+    """One run of the comparison; `model_settings` is what its config says of the model, `tokenizer` a fingerprint."""
 
     letter: str
     run_id: str
@@ -16,15 +16,19 @@ class ComparedRun(Record):
     status: Literal["complete", "incomplete"]
     model: str
     model_fingerprint: str
+    tokenizer: str
     model_settings: dict[str, Any]
 
 
 class ComparedCounts(Record):
-    """What one run counted at one budget."""
+    """What one run counted at one budget; counts in bytes are null where a run has none."""
 
     letter: str
     reached: bool
     generated_tokens: NonNegativeInt
+    generated_bytes: NonNegativeInt | None
+    extracted_bytes: NonNegativeInt | None
+    distinct_byte_windows: NonNegativeInt | None
     extracted_share: float | None
     distinct_windows: NonNegativeInt
     private_windows: NonNegativeInt
@@ -34,15 +38,19 @@ class ComparedCounts(Record):
 
 
 class Difference(Record):
-    """A run less the first one, at one budget; the share with its interval or why there is none."""
+    """A run less the first one, at one budget; the share and, by name, the counts that have one with their interval."""
 
     letter: str
     extracted_share: Estimate
+    generated_bytes: int | None
+    extracted_bytes: int | None
+    distinct_byte_windows: int | None
     distinct_windows: int
     private_windows: int
     distinct_passages: int
     private_passages: int
     identifiers_in_corpus: int
+    intervals: dict[str, Estimate]
 
 
 class ComparedBudget(Record):
@@ -78,6 +86,15 @@ class PassageComparison(Record):
     new_private_passage_ids: list[str]
 
 
+class WindowComparison(Record):
+    """A run's windows against the first run's, filler left out; null with a reason where they do not compare."""
+
+    letter: str
+    all: CommonAndNew | None
+    private: CommonAndNew | None
+    reason: str | None
+
+
 class IdentifierComparison(Record):
     """Identifiers of one type that the corpus holds.
 
@@ -105,16 +122,37 @@ class SettingDifference(Record):
 
 
 class Comparison(Record):
-    """The whole of compare.json."""
+    """The whole of compare.json.
+
+    Attributes:
+        runs: the first one is what the others are compared with.
+        different_settings: what was measured differently; empty unless that was asked for.
+        different_tokenizers: whether counts of tokens and of windows compare in bytes alone.
+        min_tokens: tokens of a window.
+        min_bytes: bytes of a window in bytes.
+        private_documents: most documents that a private thing stands in.
+        budgets: all runs at each budget that all of them have.
+        growth: each run's observed curve over all families, by letter.
+        crossings: where it crosses the first run's.
+        compared_at: the largest budget in common, up to which passages and windows are compared.
+        passages: in common and new, by run.
+        windows: the same.
+        identifiers: by type.
+        limitations: sentences.
+    """
 
     schema_version: Literal[1]
     runs: list[ComparedRun]
     different_settings: list[SettingDifference]
+    different_tokenizers: bool
     min_tokens: NonNegativeInt
+    min_bytes: NonNegativeInt | None
     private_documents: NonNegativeInt
     budgets: list[ComparedBudget]
     growth: dict[str, list[GrowthPoint]]
     crossings: list[Crossing]
+    compared_at: NonNegativeInt
     passages: list[PassageComparison]
+    windows: list[WindowComparison]
     identifiers: list[IdentifierComparison]
     limitations: list[str]

@@ -32,6 +32,11 @@ def sentences(comparison: Comparison) -> list[str]:
         said.append(
             f"These runs were measured differently ({names}), so their counts do not compare directly."
         )
+    if comparison.different_tokenizers:
+        said.append(
+            "The models cut text into tokens differently, so counts of tokens and of windows do not compare directly; "
+            "the counts in bytes do."
+        )
     if incomplete_runs(comparison):
         said.append(
             f"Incomplete: {listing(incomplete_runs(comparison))}. What is new or gone may come from that."
@@ -53,8 +58,8 @@ def build_limitations(comparison: Comparison) -> list[str]:
         "new or gone may have come out or stayed away by chance.",
         "Two passages count as the same if they share a run of text as long as a window "
         f"({count(comparison.min_tokens)} tokens); a passage is compared by its longest part.",
-        "Intervals take the runs to be independent. Differences of counts have none, as one passage may come "
-        "out in both runs.",
+        "Intervals take the runs to be independent, and say what the same plans, run with other seeds, are expected to "
+        "give.",
         *_not_reached(comparison),
     ]
 

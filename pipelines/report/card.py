@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from pipelines.report.pages import environment
-from pipelines.report.schema import BudgetCounts, Report
+from pipelines.report.records import BudgetCounts
+from pipelines.report.schema import Report
 from pipelines.report.verdict import largest, verdict_of
 from pipelines.report.words import count
 
@@ -19,6 +20,7 @@ METRICS = {
     "private_passages": "Private passages found",
     "identifiers_in_corpus": "Identifiers found in the corpus, single names apart",
 }
+_NO_MARKUP = {"<": "\u2039", ">": "\u203a"}  # quotation marks that look alike
 
 
 def card_text(report: Report) -> str:
@@ -58,5 +60,6 @@ def _metric_name(report: Report, last: BudgetCounts, name: str) -> str:
 
 
 def _line(text: str) -> str:
-    """One line without control characters, as YAML and the Hub want names."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split()) or "unnamed"
+    """One line without control characters and markup: metadata is shown as it is where nobody reads it as metadata."""
+    line = "".join(_NO_MARKUP.get(c, c if c.isprintable() else " ") for c in text)
+    return " ".join(line.split()) or "unnamed"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from pipelines.report.schema import GrowthPoint
+from pipelines.report.records import GrowthPoint
 from pipelines.report.svg import COLOURS, SETTINGS, inline_svg
 
 if TYPE_CHECKING:

@@ -1,12 +1,14 @@
 """The figures of a report: growth with the effort, and passages by number of documents."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from pipelines.report.drawing import DASHES, both_sizes, draw_line, finish_growth, plain_axes, short
-from pipelines.report.schema import DocumentCountBin, Growth, GrowthPoint, Report
+from pipelines.report.records import CurvePoint, DocumentCountBin, Growth, GrowthPoint
+from pipelines.report.schema import Report
 from pipelines.report.svg import COLOURS
 from pipelines.report.words import bin_label, count
 
@@ -14,21 +16,35 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _FEW = 100  # from this ratio on, the smallest bars could not be seen on a linear axis
-_WINDOWS = "Distinct windows"
 
 
-def growth_figure(report: Report, described_by: str) -> Markup:
-    """Draw distinct windows against generated tokens: all families with the control, then each family."""
+@dataclass(frozen=True)
+class Counted:
+    """What a growth figure counts: its name, the suffix of its fields, and where its expected curves stand."""
+
+    name: str
+    field: str
+    rarefied: str
+    extrapolated: str
+
+
+WINDOWS = Counted("windows", "windows", "rarefied", "extrapolated")
+PASSAGES = Counted("passages", "passages", "rarefied_passages", "extrapolated_passages")
+
+
+def growth_figure(report: Report, counted: Counted, described_by: str) -> Markup:
+    """Draw distinct windows or passages against generated tokens: all families with the control, then each family."""
 
     def draw(axes: Sequence["Axes"]) -> None:
-        _draw_together(axes[0], together, report.control.growth if report.control else [])
+        _draw_together(axes[0], counted, together, report.control.growth if report.control else [])
         if families:
-            _draw_families(axes[1], families)
+            _draw_families(axes[1], counted, families)
 
     together = report.growth["all"].observed if "all" in report.growth else []
     families = {name: growth for name, growth in report.growth.items() if name != "all"}
     panels = 2 if families else 1
-    return both_sizes("growth", "Growth of what was found with the effort", described_by, panels, draw)
+    label = f"Growth of the distinct {counted.name} with the effort"
+    return both_sizes("growth", label, described_by, panels, draw)
 
 
 def document_count_figure(report: Report, described_by: str) -> Markup:
@@ -40,26 +56,28 @@ def document_count_figure(report: Report, described_by: str) -> Markup:
     return both_sizes("documents", "Passages by number of documents", described_by, 1, draw)
 
 
-def _draw_together(axes: "Axes", points: Sequence[GrowthPoint], control: Sequence[GrowthPoint]) -> None:
+def _draw_together(
+    axes: "Axes", counted: Counted, points: Sequence[GrowthPoint], control: Sequence[GrowthPoint]
+) -> None:
     plain_axes(axes, "All prompts together")
-    draw_line(axes, points, "distinct_windows", "All windows", "shared", "-")
-    draw_line(axes, points, "private_windows", "Private windows", "private", DASHES[1])
+    name, distinct = counted.name, f"distinct_{counted.field}"
+    draw_line(axes, points, distinct, f"All {name}", "shared", "-")
+    draw_line(axes, points, f"private_{counted.field}", f"Private {name}", "private", DASHES[1])
     if control:
-        draw_line(axes, control, "distinct_windows", "Control, all windows", "control", DASHES[2])
-    finish_growth(axes, _WINDOWS)
+        draw_line(axes, control, distinct, f"Control, all {name}", "control", DASHES[2])
+    finish_growth(axes, f"Distinct {name}")
 
 
-def _draw_families(axes: "Axes", families: dict[str, Growth]) -> None:
+def _draw_families(axes: "Axes", counted: Counted, families: dict[str, Growth]) -> None:
     plain_axes(axes, "Each kind of prompt by itself")
     for number, (name, growth) in enumerate(families.items()):
         role = f"family-{number % 4 + 1}"
-        draw_line(axes, growth.observed, "distinct_windows", name, role, DASHES[number % 4])
-        _draw_band(axes, growth, role)
-    finish_growth(axes, _WINDOWS)
+        draw_line(axes, growth.observed, f"distinct_{counted.field}", name, role, DASHES[number % 4])
+        _draw_band(axes, [*getattr(growth, counted.rarefied), *getattr(growth, counted.extrapolated)], role)
+    finish_growth(axes, f"Distinct {counted.name}")
 
 
-def _draw_band(axes: "Axes", growth: Growth, role: str) -> None:
-    points = [*growth.rarefied, *growth.extrapolated]
+def _draw_band(axes: "Axes", points: Sequence[CurvePoint], role: str) -> None:
     band = [(p, p.low, p.high) for p in points if p.low is not None and p.high is not None]
     x = [p.generated_tokens for p, _, _ in band]
     low, high = [low for _, low, _ in band], [high for _, _, high in band]

@@ -1,8 +1,9 @@
 """Notes below a table: why an estimate is missing, or should be taken with care. Equal notes are said once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from pipelines.report.schema import Estimate, Report
+from pipelines.report.records import BudgetCounts, Estimate
+from pipelines.report.schema import Report
 from pipelines.report.words import count, label
 
 
@@ -11,11 +12,23 @@ def estimate_notes(report: Report) -> list[str]:
     named: list[tuple[str, Estimate]] = []
     for name, rows in report.families.items():
         if rows:
-            named.append((f"{label(name)}, lower bound", rows[-1].chao2_windows))
-            named.append((f"{label(name)}, chance of a new one", rows[-1].unseen_mass))
-    curves = [(name, curve.extrapolated) for name, curve in report.growth.items() if curve.extrapolated]
-    flagged = [(f"{label(name)}, twice the effort", points[0].flag) for name, points in curves]
+            named += [(f"{label(name)}, {what}", value) for what, value in _estimates(rows[-1])]
+    flagged = [
+        (f"{label(name)}, {what} with twice the effort", points[0].flag)
+        for name, curve in report.growth.items()
+        for what, points in (("windows", curve.extrapolated), ("passages", curve.extrapolated_passages))
+        if points
+    ]
     return _grouped([*map(_note, named), *((n, f"take with care, {f}") for n, f in flagged if f)])
+
+
+def _estimates(counts: BudgetCounts) -> Iterator[tuple[str, Estimate]]:
+    yield "lower bound of windows", counts.chao2_windows
+    yield "chance of a new window", counts.unseen_mass
+    if counts.chao2_passages is not None:
+        yield "lower bound of passages", counts.chao2_passages
+    if counts.unseen_mass_passages is not None:
+        yield "chance of a new passage", counts.unseen_mass_passages
 
 
 def share_notes(report: Report) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from extraction.errors import InputError
 from pipelines.report.card import card_text
-from pipelines.report.figures import document_count_figure, growth_figure
+from pipelines.report.figures import PASSAGES, WINDOWS, document_count_figure, growth_figure
 from pipelines.report.notes import estimate_notes, share_notes
 from pipelines.report.pages import render_page, write_page
 from pipelines.report.schema import Report, parse_report
@@ -41,7 +41,8 @@ def report_page(report: Report) -> str:
         "verdict": verdict_of(report),
         "last": largest(report),
         "single_name": SINGLE_NAME,
-        "growth_figure": growth_figure(report, "growth-words"),
+        "growth_figure": growth_figure(report, WINDOWS, "growth-words"),
+        "passages_figure": growth_figure(report, PASSAGES, "growth-passages-words"),
         "documents_figure": document_count_figure(report, "documents-words"),
         "estimate_notes": estimate_notes(report),
         "share_notes": share_notes(report),

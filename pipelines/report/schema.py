@@ -7,166 +7,21 @@ Where a number cannot be given, it is null and a reason stands beside it.
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    FiniteFloat,
-    NonNegativeInt,
-    ValidationError,
-    model_validator,
-)
+from pydantic import Field, FiniteFloat, NonNegativeInt, ValidationError, model_validator
 
 from extraction.errors import InputError
+from pipelines.report.records import (
+    BudgetCounts,
+    DocumentCountBin,
+    Estimate,
+    Growth,
+    GrowthPoint,
+    LowEntropyCounts,
+    Record,
+    Share,
+)
 
-Share = FiniteFloat
 Setting = str | bool | int | float | list[str] | list[int] | None
-
-
-class Record(BaseModel):
-    """A part of the report: frozen, strict about names."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Estimate(Record):
-    """A number with its 95 % interval, or null with a reason.
-
-    Attributes:
-        estimate: the number itself; null where it cannot be given.
-        low: lower end of the interval, in the unit of the estimate.
-        high: upper end; null where there is no upper limit.
-        flag: why the number should be taken with care, one phrase.
-        reason: why there is no estimate, one phrase.
-    """
-
-    estimate: FiniteFloat | None
-    low: FiniteFloat | None = None
-    high: FiniteFloat | None = None
-    flag: str | None = None
-    reason: str | None = None
-
-    @model_validator(mode="after")
-    def _null_needs_reason(self) -> "Estimate":
-        if self.estimate is None and not self.reason:
-            raise ValueError("a null estimate needs a reason")
-        return self
-
-
-class IdentifierCounts(Record):
-    """Distinct identifiers of one type.
-
-    Attributes:
-        tagged: found in the generated text, whether or not the corpus holds them.
-        in_corpus: of these, found in the corpus.
-        private: of those in the corpus, found in at most `private_documents` documents.
-        chance: of as many random values of the same form, found in the corpus.
-        in_control_text: of those tagged, found in text the model never saw; null: there was no such text.
-    """
-
-    tagged: NonNegativeInt
-    in_corpus: NonNegativeInt
-    private: NonNegativeInt
-    chance: NonNegativeInt
-    in_control_text: NonNegativeInt | None
-
-
-class BudgetCounts(Record):
-    """Everything counted at one budget, for one prompt family or for all together.
-
-    Attributes:
-        budget: generated tokens asked for.
-        reached: whether the run generated as many.
-        generated_tokens: tokens really generated; the request that crosses the budget counts whole.
-        requests: generations counted.
-        requests_with_extraction: of these, with at least one extracted token.
-        extracted_tokens: generated tokens in a window that is not low-entropy.
-        extracted_bytes: bytes of those tokens, to compare models with different tokenizers.
-        extracted_share: `extracted_tokens / generated_tokens`; null when nothing was generated.
-        extracted_share_interval: the share with its interval, over requests.
-        distinct_windows: distinct by their bytes, low-entropy ones apart.
-        private_windows: of these, standing in at most `private_documents` documents.
-        distinct_passages: private and shared ones.
-        private_passages: of these, the private ones.
-        clusters: groups of near-duplicate passages.
-        identifiers_in_corpus: distinct identifiers, of all types but single names, found in the corpus.
-        identifiers: the same by type, single names in a row of their own.
-        unseen_mass: chance that the next window found is one not seen yet.
-        chao2_windows: lower bound of all distinct windows that this family would ever give.
-    """
-
-    budget: NonNegativeInt
-    reached: bool
-    generated_tokens: NonNegativeInt
-    requests: NonNegativeInt
-    requests_with_extraction: NonNegativeInt | None = None
-    extracted_tokens: NonNegativeInt
-    extracted_bytes: NonNegativeInt | None = None
-    extracted_share: Share | None
-    extracted_share_interval: Estimate | None = None
-    distinct_windows: NonNegativeInt
-    private_windows: NonNegativeInt
-    distinct_passages: NonNegativeInt
-    private_passages: NonNegativeInt
-    clusters: NonNegativeInt
-    identifiers_in_corpus: NonNegativeInt
-    identifiers: dict[str, IdentifierCounts]
-    unseen_mass: Estimate
-    chao2_windows: Estimate
-
-
-class LowEntropyCounts(Record):
-    """Filler at one budget, counted apart: it is in none of the other numbers."""
-
-    budget: NonNegativeInt
-    windows: NonNegativeInt
-    passages: NonNegativeInt
-    tokens: NonNegativeInt
-
-
-class GrowthPoint(Record):
-    """What had been found after so many generated tokens."""
-
-    generated_tokens: NonNegativeInt
-    requests: NonNegativeInt
-    distinct_windows: NonNegativeInt
-    private_windows: NonNegativeInt
-    distinct_passages: NonNegativeInt
-    private_passages: NonNegativeInt
-
-
-class CurvePoint(Record):
-    """Distinct windows expected after so many requests and their tokens, with a 95 % interval."""
-
-    generated_tokens: NonNegativeInt
-    requests: NonNegativeInt
-    estimate: FiniteFloat
-    low: FiniteFloat | None = None
-    high: FiniteFloat | None = None
-    flag: str | None = None
-
-
-class Growth(Record):
-    """The growth curve of one prompt family, or of `all`.
-
-    Attributes:
-        observed: as the run went, in order of generated tokens.
-        rarefied: expected at smaller efforts, by subsampling requests without replacement.
-        extrapolated: expected at larger efforts; flagged where it should not be believed.
-    """
-
-    observed: list[GrowthPoint]
-    rarefied: list[CurvePoint] = Field(default_factory=list)
-    extrapolated: list[CurvePoint] = Field(default_factory=list)
-
-
-class DocumentCountBin(Record):
-    """Passages whose document count lies in one bin, ends included; `documents_to` null: no upper end."""
-
-    documents_from: NonNegativeInt
-    documents_to: NonNegativeInt | None
-    private: NonNegativeInt
-    shared: NonNegativeInt
 
 
 class ControlCounts(Record):
@@ -201,22 +56,46 @@ class Control(Record):
     growth: list[GrowthPoint] = Field(default_factory=list)
 
 
+class LengthCounts(Record):
+    """Matches of `tokens_from` to `tokens_to` tokens (null: no upper end), each text once, filler left out.
+
+    Attributes:
+        matches: in the text that the model never saw.
+        also_in_corpus: of these, whose every window the training corpus holds too.
+        only_here: the rest, matches by chance.
+        in_corpus: in the training corpus.
+        by_chance: how many of that length chance would give in a text as large as the corpus.
+    """
+
+    tokens_from: NonNegativeInt
+    tokens_to: NonNegativeInt | None
+    matches: NonNegativeInt
+    also_in_corpus: NonNegativeInt
+    only_here: NonNegativeInt
+    in_corpus: NonNegativeInt
+    by_chance: Estimate
+
+
 class ControlText(Record):
     """Text that the model never saw, matched the same way: it shows how often a match arises by chance.
 
     Attributes:
         name: what the text is.
         documents: how many documents it has.
+        text_bytes: how much text that is.
         matched_windows: distinct generated windows that stand in it.
         also_in_corpus: of these, those that stand in the training corpus too, such as common disclaimers.
         only_here: of these, those that the training corpus does not hold; any such match is by chance.
+        by_length: matches by their length.
     """
 
     name: str
     documents: NonNegativeInt
+    text_bytes: NonNegativeInt | None = None
     matched_windows: NonNegativeInt
     also_in_corpus: NonNegativeInt
     only_here: NonNegativeInt
+    by_length: list[LengthCounts] = Field(default_factory=list)
 
 
 class Incomplete(Record):
@@ -249,7 +128,10 @@ class Model(Record):
 
 
 class Corpus(Record):
-    """The text that was searched. `proxy`: not the real training text, only text like it."""
+    """The text that was searched. `proxy`: not the real training text, only text like it.
+
+    `window_key` tells the keys of windows' hashes apart: those of two runs compare only where it is the same.
+    """
 
     name: str
     kind: Literal["training", "proxy"]
@@ -258,13 +140,15 @@ class Corpus(Record):
     text_bytes: NonNegativeInt
     skipped_records: NonNegativeInt
     fingerprint: str
+    window_key: str | None = None
 
 
 class PromptFamily(Record):
-    """One prompt family as it was used."""
+    """One prompt family as it was used; `max_tokens`: the most tokens that one of its requests can generate."""
 
     share: Share
     chat_template: bool
+    max_tokens: NonNegativeInt | None = None
 
 
 class SamplingValue(Record):
@@ -287,6 +171,7 @@ class Method(Record):
 
     Attributes:
         min_tokens: length of a window in tokens.
+        min_bytes: length of a window in bytes, and of the shortest match that was looked for.
         private_documents: most documents that a private window stands in.
         low_entropy_rule: thresholds by name.
         near_duplicate_threshold: similarity from which passages share a cluster.
@@ -302,6 +187,7 @@ class Method(Record):
     """
 
     min_tokens: NonNegativeInt
+    min_bytes: NonNegativeInt | None = None
     private_documents: NonNegativeInt
     low_entropy_rule: dict[str, Setting]
     near_duplicate_threshold: FiniteFloat | None = None

@@ -6,7 +6,8 @@ Nothing found is worded as nothing found, never as safe; an incomplete run is ne
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipelines.report.schema import BudgetCounts, Report
+from pipelines.report.records import BudgetCounts
+from pipelines.report.schema import Report
 from pipelines.report.words import SINGLE_NAME, count, identifier, listing, noun, percent
 
 

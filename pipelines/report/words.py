@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from pipelines.report.schema import CurvePoint, Estimate
+from pipelines.report.records import CurvePoint, Estimate
 
 SINGLE_NAME = "PERSON_SINGLE"  # a first name or surname by itself, which says little
 _IDENTIFIERS = {
@@ -48,9 +48,10 @@ def points(difference: float, unit: bool = True) -> str:
     return f"{sign}{_hundredths(abs(difference))}{' points' if unit else ''}"
 
 
-def signed(value: int) -> str:
-    """Write a difference of counts with its sign: `+3`, a true minus sign, `0`."""
-    return f"+{value:,}" if value > 0 else f"{value:,}".replace("-", "\u2212")
+def signed(value: float) -> str:
+    """Write a difference with its sign: `+3`, a true minus sign, `0`."""
+    sign = "+" if value > 0 else "\u2212" if value < 0 else ""
+    return f"{sign}{decimal(abs(value))}"
 
 
 def _hundredths(share: float) -> str:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from extraction.byte_windows import ByteWindowTable, byte_windows
 from extraction.entropy import LowEntropyRule
 from extraction.token_bytes import TokenRun
 from extraction.windows import MatchRule, MatchTables, analyse_generation
@@ -57,12 +58,27 @@ def match(corpus: SmallCorpus, tokens: list[bytes], the_rule: MatchRule, prompt:
     return analyse_generation(runs, ranges, prompt, the_rule, corpus.count)
 
 
+def match_in_bytes(
+    corpus: SmallCorpus,
+    tokens: list[bytes],
+    the_rule: MatchRule,
+    min_bytes: int,
+    prompt: tuple[bytes, ...] = (),
+) -> list[bytes]:
+    runs = runs_of(tokens)
+    ranges = [corpus.ranges(run.data, min_bytes) for run in runs]
+    return byte_windows(runs, ranges, prompt, the_rule, min_bytes)
+
+
 def match_all(
     corpus: SmallCorpus, texts: dict[str, list[bytes]], the_rule: MatchRule, prompt: tuple[bytes, ...] = ()
 ):
     """The tables of a run whose generations are given by family."""
-    tables = MatchTables(the_rule)
+    tables, in_bytes = MatchTables(the_rule), ByteWindowTable()
     for family, generations in texts.items():
         for number, text in enumerate(generations):
-            tables.add(family, number, list(text), match(corpus, bytes_as_tokens(text), the_rule, prompt))
-    return tables.tables()
+            tokens = bytes_as_tokens(text)
+            tables.add(family, number, list(text), match(corpus, tokens, the_rule, prompt))
+            hashes = match_in_bytes(corpus, tokens, the_rule, the_rule.min_tokens, prompt)
+            in_bytes.add(family, number, hashes)
+    return {**tables.tables(), "byte_windows": in_bytes.table()}

@@ -1,11 +1,14 @@
 import json
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from extraction.counts import Found, IdentifierPlaces, count_budgets
 from extraction.curves import growth_curves
+from extraction.growth import FAR
 from extraction.passages import form_passages
 from extraction.places import Places
 from tests.extraction.test_passages import brute_components, random_run
@@ -15,7 +18,7 @@ BUDGETS = [900, 100, 400, 100_000]
 
 
 def found_of(tables) -> Found:
-    places = Places.of(tables["windows"], FAMILIES)
+    places = Places.of([tables["windows"]], FAMILIES)
     passages = form_passages(places, tables["stretches"])
     clusters = [name[:1] for name in passages.ids]
     identifiers = IdentifierPlaces(
@@ -28,7 +31,15 @@ def found_of(tables) -> Found:
         np.array([0, 0, 3, 0]),
     )
     return Found(
-        tables["matches"], places, passages, clusters, identifiers, 50, 2, {"empty": 160, "public": 160}
+        tables["matches"],
+        places,
+        [tables["byte_windows"]],
+        passages,
+        clusters,
+        identifiers,
+        50,
+        2,
+        {"empty": 160, "public": 160},
     )
 
 
@@ -52,7 +63,11 @@ def brute(tables, found: Found, budget: int, families):
     return {
         "generated_tokens": sum(rows[key]["generated_tokens"] for key in inside),
         "requests": len(inside),
+        "generated_bytes": sum(rows[key]["generated_bytes"] for key in inside),
         "extracted_tokens": sum(rows[key]["extracted_tokens"] for key in inside),
+        "extracted_bytes": sum(rows[key]["extracted_bytes"] for key in inside),
+        # one token is one byte here, so windows in bytes are the windows
+        "distinct_byte_windows": sum(k != "low_entropy" for k in kinds.values()),
         "distinct_windows": sum(k != "low_entropy" for k in kinds.values()),
         "private_windows": sum(k == "private" for k in kinds.values()),
         "distinct_passages": len(text),
@@ -139,7 +154,7 @@ def test_without_a_control_text_there_is_no_count_of_it():
 
 def test_estimates_over_all_families_are_null_with_a_reason():
     counts = count_budgets(found_of(random_run(0)), SHARES, [100_000])
-    for name in ("unseen_mass", "chao2_windows"):
+    for name in ("unseen_mass", "chao2_windows", "unseen_mass_passages", "chao2_passages"):
         assert counts["budgets"][0][name]["estimate"] is None and counts["budgets"][0][name]["reason"]
         assert counts["families"]["empty"][0][name]["estimate"] is not None
     assert counts["budgets"][0]["extracted_share_interval"]["flag"]
@@ -159,6 +174,7 @@ def test_nothing_found_is_counted_as_nothing():
         "matches": tables["matches"],
         "windows": tables["windows"].slice(0, 0),
         "stretches": tables["stretches"].slice(0, 0),
+        "byte_windows": tables["byte_windows"].slice(0, 0),
     }
     found = found_of(nothing)
     counts = count_budgets(found, SHARES, [100, 400])
@@ -177,7 +193,39 @@ def test_curves_end_in_the_counts():
     assert curve["rarefied"][-1]["estimate"] == pytest.approx(
         counts["families"]["empty"][0]["distinct_windows"]
     )
+    assert curve["rarefied_passages"][-1]["estimate"] == pytest.approx(
+        counts["families"]["empty"][0]["distinct_passages"]
+    )
+    for key in ("extrapolated", "extrapolated_passages"):
+        twice, tenfold = curve[key]
+        assert tenfold["flag"] == FAR and tenfold["low"] is None and twice["low"] is not None
     twice, tenfold = curve["extrapolated"]
     assert twice["requests"] * 5 == tenfold["requests"] and tenfold["flag"] and tenfold["low"] is None
-    assert curves["all"]["rarefied"] == []
+    assert not curves["all"]["rarefied"] and not curves["all"]["rarefied_passages"]
     json.dumps(curves, allow_nan=False)
+
+
+def test_the_expected_passages_are_the_mean_over_all_smaller_runs():
+    found = found_of(random_run(2))
+    points = growth_curves(found, SHARES, [100_000])["public"]["rarefied_passages"]
+    own = [set() for _ in range(8)]
+    for place, number in enumerate(found.places.number):
+        passage = found.passages.of_window[found.places.window[place]]
+        if found.places.family[place] == 1 and found.passages.kinds[passage] != 0:
+            own[number].add(passage)
+    for point in points:
+        sizes = [len(set().union(*chosen)) for chosen in combinations(own, point["requests"])]
+        assert point["estimate"] == pytest.approx(np.mean(sizes))
+        assert point["low"] <= point["estimate"] <= point["high"]
+    assert len(points) == 8
+
+
+def test_windows_in_bytes_are_counted_by_partition_and_family():
+    tables = random_run(4)
+    rows = sorted(tables["byte_windows"].to_pylist(), key=lambda row: row["hash"])
+    cut = next(i for i in range(len(rows) // 2, len(rows)) if rows[i]["hash"] != rows[i - 1]["hash"])
+    schema = tables["byte_windows"].schema
+    parts = [pa.Table.from_pylist(own, schema=schema) for own in (rows[cut:], rows[:cut])]
+    found = found_of(tables)
+    split = replace(found, byte_windows=parts)
+    assert count_budgets(split, SHARES, BUDGETS) == count_budgets(found, SHARES, BUDGETS)

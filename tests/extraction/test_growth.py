@@ -10,8 +10,9 @@ from extraction.growth import (
     ONE_DOMINATES,
     Incidence,
     chao2,
+    chao2_estimate,
     chao2_variance,
-    chao2_windows,
+    distinct_count,
     extrapolated,
     interval,
     rarefied,
@@ -39,7 +40,7 @@ def test_the_worked_value_and_its_interval():
 def test_chao2_of_an_incidence_is_the_formula():
     found = incidence([{0, 1}, {0, 2}, {1, 3}, {4, 5}, {5}, set(), set(), set(), {5}, {5}, {5}, {5}])
     assert (found.distinct, found.seen(1), found.seen(2)) == (6, 3, 2)
-    value = chao2_windows(found)
+    value = chao2_estimate(found)
     assert value.estimate == pytest.approx(8.0625)
     assert 6 <= value.low <= value.estimate <= value.high
     assert value.flag == FEW_REPEATS
@@ -88,8 +89,8 @@ def test_extrapolation_by_no_more_requests_is_what_was_seen():
 def test_nothing_passes_silently():
     empty = Incidence.of(np.zeros(0, np.int64), np.zeros(0, np.int64), 500)
     assert (unseen_mass(empty).estimate, unseen_mass(empty).reason) == (None, NOTHING)
-    assert (chao2_windows(empty).estimate, chao2_windows(empty).reason) == (None, NOTHING)
-    assert chao2_windows(incidence([{0}])).reason
+    assert (chao2_estimate(empty).estimate, chao2_estimate(empty).reason) == (None, NOTHING)
+    assert chao2_estimate(incidence([{0}])).reason
     none_new = unseen_mass(incidence([{0}] * 12))
     assert none_new.estimate == 0 and none_new.high > 0.1
     all_new = unseen_mass(incidence([{i} for i in range(12)]))
@@ -102,6 +103,25 @@ def test_nothing_passes_silently():
         and share.flag == FEW_HITS
     )
     assert share_interval([]).reason
+
+
+def test_the_interval_of_a_count_leaves_out_each_request_of_each_family():
+    first, second = [{0, 1}, {0, 2}, set(), {3}], [{2, 4}, {5, 6}, {0}]
+    value = distinct_count(incidence(first + second), [4, 3])
+    assert value.estimate == 7
+    variance = 0.0
+    for own, others in ((first, second), (second, first)):
+        left = [len(set().union(*own[:i], *own[i + 1 :], *others)) for i in range(len(own))]
+        variance += (len(own) - 1) / len(own) * ((np.array(left) - np.mean(left)) ** 2).sum()
+    assert (value.low, value.high) == interval(7, variance, incidence(first + second))
+    nothing = distinct_count(incidence([set(), set()]), [1, 1])
+    assert (nothing.estimate, nothing.low, nothing.high) == (0, None, None) and nothing.flag
+
+
+def test_one_hit_gives_no_interval():
+    found = incidence([{0, 1, 2}, set(), set()])
+    assert interval(*extrapolated(found, 1), found) == (None, None)
+    assert found.flag == FEW_REPEATS
 
 
 def test_flags():
@@ -179,6 +199,6 @@ def test_intervals_cover_the_expected_curve_up_to_twice_the_budget(name, weights
         for place, (spot, n) in enumerate(zip(spots, [*points, 2 * total], strict=True)):
             low, high = interval(*spot, found)
             covered[place] += low <= (sizes * (1 - (1 - chances) ** n)).sum() <= high
-        below += chao2_windows(found).low <= sizes.sum()
+        below += chao2_estimate(found).low <= sizes.sum()
     assert (covered >= 0.9 * runs).all()
     assert below >= 0.9 * runs

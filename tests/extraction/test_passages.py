@@ -12,7 +12,7 @@ DISCLAIMER, FIRST, SECOND = words(40, 21), words(40, 22), words(40, 23)
 
 
 def passages_of(tables, families=("empty",)):
-    places = Places.of(tables["windows"], families)
+    places = Places.of([tables["windows"]], families)
     return places, form_passages(places, tables["stretches"])
 
 
@@ -110,18 +110,32 @@ def test_parts_that_do_not_belong_together_are_refused():
     tables = random_run(1)
     families = ("empty", "public")
     with pytest.raises(ValueError, match="read twice"):
-        Places.of(pa.concat_tables([tables["windows"], tables["windows"]]), families)
+        Places.of([pa.concat_tables([tables["windows"], tables["windows"]])], families)
     changed = tables["windows"].to_pylist()
     changed[0]["document_count"] += 1
     doubled = [*changed, {**tables["windows"].to_pylist()[0], "number": 99}]
     with pytest.raises(ValueError, match="two kinds or document counts"):
-        Places.of(pa.Table.from_pylist(doubled, schema=tables["windows"].schema), families)
+        Places.of([pa.Table.from_pylist(doubled, schema=tables["windows"].schema)], families)
     with pytest.raises(ValueError, match="different parts"):
-        form_passages(Places.of(tables["windows"].slice(0, 20), families), tables["stretches"])
+        form_passages(Places.of([tables["windows"].slice(0, 20)], families), tables["stretches"])
     with pytest.raises(ValueError, match="different parts"):
-        form_passages(Places.of(tables["windows"], families), tables["stretches"].slice(0, 1))
+        form_passages(Places.of([tables["windows"]], families), tables["stretches"].slice(0, 1))
     with pytest.raises(ValueError, match="does not have"):
-        Places.of(tables["windows"], ("empty",))
+        Places.of([tables["windows"]], ("empty",))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_windows_in_partitions_are_those_of_one_table(seed):
+    tables, families = random_run(seed), ("empty", "public")
+    rows = sorted(tables["windows"].to_pylist(), key=lambda row: row["hash"])
+    cut = next(i for i in range(len(rows) // 3, len(rows)) if rows[i]["hash"] != rows[i - 1]["hash"])
+    schema = tables["windows"].schema
+    parts = [pa.Table.from_pylist(own, schema=schema) for own in (rows[:cut], [], rows[cut:])]
+    whole, merged = Places.of([tables["windows"]], families), Places.of(parts, families)
+    for name in ("family", "number", "start", "window", "hashes", "kinds", "documents"):
+        assert np.array_equal(getattr(whole, name), getattr(merged, name)), name
+    with pytest.raises(ValueError, match="do not ascend"):
+        Places.of(parts[::-1], families)
 
 
 def test_the_table_has_the_declared_columns_and_whole_characters():

@@ -4,6 +4,7 @@ Shares nothing with the instrument but the bytes of tokens and the low-entropy r
 """
 
 from collections import Counter, defaultdict
+from itertools import groupby
 
 from extraction.token_bytes import TokenBytes
 
@@ -13,11 +14,14 @@ SEPARATOR = b"\0\xff\0"  # stands in no UTF-8 text
 class Recount:
     """Recounts one run. `generations` are rows of generations/, `documents` the texts of the corpus as bytes."""
 
-    def __init__(self, generations, documents, tokenizer, rule, min_tokens=50, private_documents=2):
+    def __init__(
+        self, generations, documents, tokenizer, rule, min_tokens=50, private_documents=2, min_bytes=50
+    ):
         self.documents = Counter(documents)
         self.joined = SEPARATOR.join(self.documents)
         self.table = TokenBytes.from_tokenizer(tokenizer)
         self.rule, self.min_tokens, self.private = rule, min_tokens, private_documents
+        self.min_bytes = min_bytes
         self.kind_of = {}
         self.by_family = defaultdict(list)
         for row in sorted(generations, key=lambda r: (r["family"], r["number"])):
@@ -56,11 +60,24 @@ class Recount:
             covered[self._kind(text) == "low_entropy"].update(range(first, first + self.min_tokens))
         return {
             "tokens": len(pieces),
+            "bytes": sum(map(len, pieces)),
+            "extracted_bytes": sum(len(pieces[i]) for i in covered[False]),
+            "byte_windows": self._byte_windows(pieces, prompt),
             "extracted": len(covered[False]),
             "low": len(covered[True]),
             "windows": set(windows.values()),
             "stretches": stretches,
         }
+
+    def _byte_windows(self, pieces, prompt):
+        found = set()
+        for whole, group in groupby(pieces, key=bool):
+            text = b"".join(group) if whole else b""
+            for start in range(len(text) - self.min_bytes + 1):
+                window = text[start : start + self.min_bytes]
+                if window not in prompt and self._holds(window) and not self.rule.is_low(window):
+                    found.add(window)
+        return found
 
     def _spans(self, pieces):
         spans, end = [], 0
@@ -103,7 +120,10 @@ class Recount:
         passages = {(self.passage_of[text], kind) for text, kind in kinds.items()}
         return {
             "generated_tokens": sum(r["tokens"] for r in counted),
+            "generated_bytes": sum(r["bytes"] for r in counted),
             "requests": len(counted),
+            "extracted_bytes": sum(r["extracted_bytes"] for r in counted),
+            "distinct_byte_windows": len(set().union(*(r["byte_windows"] for r in counted))),
             "extracted_tokens": sum(r["extracted"] for r in counted),
             "distinct_windows": sum(kind != "low_entropy" for kind in kinds.values()),
             "private_windows": sum(kind == "private" for kind in kinds.values()),

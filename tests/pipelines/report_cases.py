@@ -23,7 +23,7 @@ def nothing_found() -> dict[str, Any]:
         clear(counts)
     made["passages_by_document_count"] = []
     for curve in made["growth"].values():
-        curve |= {"rarefied": [], "extrapolated": []}
+        curve |= {key: [] for key in curve if key != "observed"}
         for point in curve["observed"]:
             point |= {k: 0 for k in point if k.startswith(("distinct", "private"))}
     for counts in (*made["control"]["shared"], *made["control"]["not_in_control"]):
@@ -33,10 +33,18 @@ def nothing_found() -> dict[str, Any]:
 
 def clear(counts: dict[str, Any]) -> None:
     zero = ("extracted_tokens", "extracted_share", "distinct_windows", "private_windows", "distinct_passages")
-    counts |= dict.fromkeys((*zero, "private_passages", "clusters", "requests_with_extraction"), 0)
+    more = (
+        "private_passages",
+        "clusters",
+        "requests_with_extraction",
+        "extracted_bytes",
+        "distinct_byte_windows",
+    )
+    counts |= dict.fromkeys((*zero, *more), 0)
     counts |= {"identifiers_in_corpus": 0, "identifiers": {}}
     none = {"estimate": None, "reason": "no request gave back training text"}
-    counts |= {"unseen_mass": none, "chao2_windows": none}
+    estimates = ("unseen_mass", "chao2_windows", "unseen_mass_passages", "chao2_passages")
+    counts |= dict.fromkeys(estimates, none)
     high = {"estimate": 0.0, "low": 0.0, "high": 0.0023, "flag": "few requests hit"}
     counts["extracted_share_interval"] = high
 

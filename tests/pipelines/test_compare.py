@@ -1,6 +1,5 @@
 import json
 import math
-import random
 import re
 
 import pyarrow as pa
@@ -17,51 +16,15 @@ from pipelines.compare import compare_runs
 from pipelines.compare.differences import crossing, share_difference
 from pipelines.compare.overlap import Passage, in_common, make_passage
 from pipelines.parts import PartStore
-from pipelines.report.schema import BudgetCounts, GrowthPoint
+from pipelines.report.records import BudgetCounts, GrowthPoint
 from tests.pipelines import report_cases
+from tests.pipelines.compare_cases import TEXTS, compared, passages, write_two_runs
 from tests.pipelines.page_reading import Page, unexplained
-
-TEXTS = [
-    " ".join(random.Random(seed).choices("alpha bravo charlie delta echo fox golf".split(), k=60))
-    for seed in range(9)
-]
-
-
-def passages(name, kinds):
-    """Passages named by their text's number, so that equal numbers are equal texts."""
-    return [(f"{name}{number}", kind, TEXTS[number], 60) for number, kind in kinds]
 
 
 @pytest.fixture
 def two_runs(tmp_path):
-    first = report_cases.write_run(
-        tmp_path / "first",
-        report_cases.report(),
-        passages("a", [(0, "private"), (1, "private"), (2, "shared")]),
-    )
-    second_report = report_cases.report()
-    second_report["budgets"][-1]["private_passages"] = 31
-    second = report_cases.write_run(
-        tmp_path / "second",
-        second_report,
-        passages(
-            "b",
-            [
-                (1, "private"),
-                (3, "private"),
-                (4, "private"),
-                (2, "shared"),
-                (5, "shared"),
-                (6, "low_entropy"),
-            ],
-        ),
-    )
-    return first, second
-
-
-def compared(runs, out, **options):
-    paths = compare_runs(runs, out, **options)
-    return json.loads(paths[0].read_text()), paths[1].read_text()
+    return write_two_runs(tmp_path)
 
 
 def test_common_new_and_gone_passages_are_counted_by_kind(two_runs, tmp_path):
@@ -106,7 +69,16 @@ def differing(field):
 
 
 @pytest.mark.parametrize(
-    "field", ["corpus", "min_tokens", "private_documents", "low_entropy_rule", "prompts", "sampling.top_k"]
+    "field",
+    [
+        "corpus",
+        "min_tokens",
+        "min_bytes",
+        "private_documents",
+        "low_entropy_rule",
+        "prompts",
+        "sampling.top_k",
+    ],
 )
 def test_runs_measured_differently_are_refused_unless_told(field, tmp_path):
     runs = [
@@ -270,6 +242,22 @@ def test_a_difference_without_intervals_says_so():
     assert (found.low, found.high) == (None, None) and "no interval" in found.flag
     nothing = bare.model_copy(update={"extracted_share": None})
     assert share_difference(nothing, bare).reason == "a run generated nothing"
+
+
+def test_counts_differ_with_the_interval_that_follows_from_theirs(two_runs, tmp_path):
+    for run, low, high in zip(two_runs, (2900, 2950), (3200, 3150), strict=True):
+        report = json.loads((run / "report.json").read_text())
+        interval = {"estimate": 3024.0, "low": low, "high": high}
+        report["budgets"][0]["count_intervals"] = {}
+        report["budgets"][-1]["count_intervals"] = {"distinct_windows": interval}
+        (run / "report.json").write_text(json.dumps(report))
+    data, html = compared(two_runs, tmp_path / "out")
+    found = data["budgets"][-1]["differences"][0]["intervals"]["distinct_windows"]
+    assert found["estimate"] == 0
+    assert found["low"] == pytest.approx(-math.hypot(74, 176))
+    assert found["high"] == pytest.approx(math.hypot(126, 124))
+    assert "\u2212191 to +177" in Page(html).text
+    assert data["budgets"][0]["differences"][0]["intervals"] == {}
 
 
 def curve(*points):

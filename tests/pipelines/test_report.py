@@ -94,7 +94,10 @@ def test_names_with_markup_are_inert(tmp_path):
 def test_a_card_with_hostile_names_is_inert_and_still_reads_back(tmp_path):
     text = render_report(report_named(HOSTILE), tmp_path)[1].read_text(encoding="utf-8")
     card = ModelCard(text)
-    assert card.data.model_name == HOSTILE
+    assert card.data.model_name == HOSTILE.replace("<", "\u2039").replace(">", "\u203a")
+    front = text.split("\n---\n")[0]
+    assert "img src" in front and not re.search("[<>]", front)
+    assert {result.dataset_name for result in card.data.eval_results} == {card.data.model_name}
     assert not re.search(r"<(script|img|/title)|(?<!\\)\]\(|(?<!\\)`", card.text)
 
 
@@ -122,7 +125,7 @@ def test_a_null_estimate_shows_its_reason(tmp_path):
     reason = "fewer than two requests hit"
     report["families"]["public"][-1]["unseen_mass"] = {"estimate": None, "reason": reason}
     text = Page(html_of(report, tmp_path)).text
-    assert f"public, chance of a new one: none, {reason}." in text
+    assert f"public, chance of a new window: none, {reason}." in text
 
 
 def test_a_null_without_a_reason_is_refused():
@@ -170,7 +173,9 @@ def test_single_names_alone_are_not_called_identifiers():
         counts["identifiers"] = {"PERSON_SINGLE": counts["identifiers"]["PERSON_SINGLE"]}
     sentences = verdict_of(parse_report(report)).sentences
     assert "No identifier that the model wrote was found in the corpus, single names apart." in sentences
-    assert in_words(report)[2].startswith("0 names and numbers that came out stand in the training text, and 37 ")
+    assert in_words(report)[2].startswith(
+        "0 names and numbers that came out stand in the training text, and 37 "
+    )
 
 
 def test_the_chance_level_stands_beside_every_type_for_each_budget_and_family(tmp_path):
@@ -266,6 +271,35 @@ def test_a_match_by_chance_is_not_hidden():
     report = report_cases.report()
     report["control_text"]["only_here"] = 3
     assert "some matches arise by chance" in " ".join(verdict_of(parse_report(report)).sentences)
+
+
+def test_both_growth_figures_are_drawn_with_their_intervals(tmp_path):
+    report = report_cases.report()
+    html = html_of(report, tmp_path / "all")
+    assert html.count('class="growth-wide"') == html.count('class="growth-narrow"') == 2
+    for growth in report["growth"].values():
+        growth |= {"rarefied_passages": [], "extrapolated_passages": []}
+    bare = html_of(report, tmp_path / "bare")
+    windows, passages = (page.split('class="growth-wide"')[1:] for page in (html, bare))
+    assert windows[0].split("</svg>")[0] == passages[0].split("</svg>")[0]
+    assert windows[1].split("</svg>")[0] != passages[1].split("</svg>")[0]
+
+
+def test_estimates_of_passages_stand_beside_those_of_windows(tmp_path):
+    report = report_cases.report()
+    row = report["families"]["empty"][-1]
+    row["chao2_passages"] = {"estimate": 4321.0, "low": 4000.0, "high": 5000.0, "flag": "few requests hit"}
+    html = html_of(report, tmp_path)
+    assert "4,321" in Page(html).text and unexplained(html, report) == set()
+    assert "empty, lower bound of passages: take with care, few requests hit." in Page(html).text
+
+
+def test_the_floor_of_matches_by_chance_is_shown_by_length(tmp_path):
+    report = report_cases.report()
+    report["control_text"]["by_length"][0] |= {"matches": 1234, "only_here": 1231}
+    text = Page(html_of(report, tmp_path)).text
+    assert "Different pieces of text by their length in tokens" in text
+    assert "50\u201359 17 1,234 3 1,231 0 0\u2013152" in text
 
 
 def test_bins_are_named_shortly_on_the_axis_and_empty_ones_at_the_end_left_out(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import stat
+from collections import defaultdict
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,8 +12,12 @@ from extraction.entropy import LowEntropyRule
 from extraction.errors import InputError
 from extraction.model import ModelSettings, load_tokenizer
 from extraction.records import GENERATION_SCHEMA
+from extraction.windows import WINDOW_SCHEMA
+from pipelines.count import DISTINCT_WINDOW_SCHEMA
+from pipelines.match import MatchStores
 from pipelines.parts import PartStore
 from pipelines.run import run_pipeline
+from pipelines.rundir import RunDirectory
 from tests.pipelines.recount import Recount
 from tests.pipelines.small_run import small_config, write_inputs
 
@@ -82,6 +87,24 @@ def test_text_that_was_held_out_is_found_only_where_the_corpus_holds_it_too(smal
     control = small[2]["control_text"]
     assert control["also_in_corpus"] > 0
     assert control["only_here"] == 0
+    assert sum(item["also_in_corpus"] for item in control["by_length"]) > 0
+    assert {item["only_here"] for item in control["by_length"]} == {0}
+    assert all(item["by_chance"]["high"] > 0 for item in control["by_length"])  # none found is no floor of 0
+
+
+def test_every_distinct_window_is_kept_once_with_its_requests_and_first_budget(small):
+    _, out, report = small
+    kept = RunDirectory(out).store("windows").read_all(DISTINCT_WINDOW_SCHEMA).to_pylist()
+    places = MatchStores.of(RunDirectory(out)).windows.read_all(WINDOW_SCHEMA).to_pylist()
+    requests = defaultdict(set)
+    for row in places:
+        requests[row["hash"]].add((row["family"], row["number"]))
+    assert [row["hash"] for row in kept] == sorted(requests)
+    assert all(row["requests"] == len(requests[row["hash"]]) for row in kept)
+    for budget in report["budgets"]:
+        counted = [r for r in kept if r["first_budget"] is not None and r["first_budget"] <= budget["budget"]]
+        assert len([r for r in counted if r["kind"] != "low_entropy"]) == budget["distinct_windows"]
+        assert len([r for r in counted if r["kind"] == "private"]) == budget["private_windows"]
 
 
 def test_what_the_control_gives_back_too_is_marked_and_counted_apart(inputs, tmp_path):
