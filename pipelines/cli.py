@@ -13,6 +13,7 @@ from pipelines.commands import (
     canary,
     compare,
     dp_audit,
+    gate,
     identifiers,
     index,
     match,
@@ -59,6 +60,7 @@ app.add_typer(canary.app, name="canary")
 app.add_typer(dp_audit.app, name="dp-audit")
 app.command()(compare.compare)
 app.command()(report.report)
+app.command()(gate.gate)
 
 
 def main() -> None:

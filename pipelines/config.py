@@ -143,7 +143,7 @@ def load_config(path: Path, overrides: typing.Sequence[str] = ()) -> RunConfig:
         InputError: the file is missing or no YAML, or a field is unknown, of the wrong type or out of bounds; one
             line that names the file, the field and the nearest right name.
     """
-    raw = _read_yaml(path)
+    raw = read_yaml(path)
     for override in overrides:
         _override(raw, override)
     return parse_config(raw, str(path))
@@ -154,7 +154,7 @@ def parse_config(raw: dict[str, Any], source: str) -> RunConfig:
     try:
         return RunConfig.model_validate(raw)
     except ValidationError as error:
-        raise InputError(f"{source}: {_explain(error)}") from None
+        raise InputError(f"{source}: {explain(error, RunConfig)}") from None
 
 
 def load_identifier_settings(path: Path) -> IdentifierSettings:
@@ -163,16 +163,21 @@ def load_identifier_settings(path: Path) -> IdentifierSettings:
     Raises:
         InputError: the file is missing or no YAML, has no such section, or a field of it is wrong.
     """
-    raw = _read_yaml(path)
+    raw = read_yaml(path)
     if "identifiers" not in raw:
         raise InputError(f"{path}: has no section `identifiers`; add one, or name another file")
     try:
         return IdentifierSettings.model_validate(raw["identifiers"])
     except ValidationError as error:
-        raise InputError(f"{path}: {_explain(error, ('identifiers',))}") from None
+        raise InputError(f"{path}: {explain(error, RunConfig, ('identifiers',))}") from None
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Read a file of settings.
+
+    Raises:
+        InputError: it is missing or no YAML, or holds no fields.
+    """
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -204,13 +209,13 @@ def _override(raw: dict[str, Any], override: str) -> None:
         raise InputError(f"--set {override}: the value is not YAML; quote it") from None
 
 
-def _explain(error: ValidationError, section: tuple[str, ...] = ()) -> str:
-    """One line for the first fault, with the nearest right name for a misspelt field."""
+def explain(error: ValidationError, settings: type[Settings], section: tuple[str, ...] = ()) -> str:
+    """One line for the first fault in `settings`, with the nearest right name for a misspelt field."""
     first = next((e for e in error.errors() if e["type"] == "extra_forbidden"), error.errors()[0])
     loc = section + first["loc"]
     where = ".".join(_place(loc)) or "the file"
     if first["type"] == "extra_forbidden":
-        known = _fields_at(RunConfig, loc[:-1])
+        known = _fields_at(settings, loc[:-1])
         near = difflib.get_close_matches(str(loc[-1]), known, n=1, cutoff=0.5)
         hint = f"did you mean `{near[0]}`?" if near else f"known are: {', '.join(known)}"
         return f"`{where}`: no such field; {hint}"
@@ -221,8 +226,8 @@ def _explain(error: ValidationError, section: tuple[str, ...] = ()) -> str:
 def _place(loc: tuple[int | str, ...]) -> list[str]:
     """The path to a field as the user writes it: without the tags of unions that pydantic puts in."""
     parts = [str(part) for part in loc]
-    tagged = {1} if parts[:1] == ["engine"] else {3} if parts[:2] == ["prompts", "families"] else set()
-    return [part for i, part in enumerate(parts) if i not in tagged or len(parts) == i]
+    tag = {"engine": 1, "rules": 2, "prompts": 3}.get(parts[0]) if parts else None  # by section
+    return [part for place, part in enumerate(parts) if place != tag]
 
 
 def _fields_at(annotation: Any, loc: tuple[int | str, ...]) -> list[str]:

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from pipelines.compare import compare_runs
+from pipelines.gate import run_gate
 from pipelines.report import read_report, render_report
 from tests.pipelines import report_cases
 
 pytestmark = pytest.mark.browser
+POLICY = Path(__file__).parents[2] / "configs" / "policy.yaml"
 SIZES = {"desktop": (1280, 1400), "phone": (390, 844)}
 
 
@@ -46,6 +48,7 @@ def pages(tmp_path_factory):
         "long": render_report(long, folder / "long")[0],
         "nothing": render_report(report_cases.nothing_found(), folder / "nothing")[0],
         "compare": compare_runs(runs, folder / "compare")[1],
+        "gate": run_gate(runs[0], POLICY)[1][1],
     }
 
 
@@ -70,7 +73,7 @@ def opened(browser):
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", ["report", "long", "nothing", "compare"])
+@pytest.mark.parametrize("name", ["report", "long", "nothing", "compare", "gate"])
 def test_a_page_fits_and_fetches_nothing(opened, pages, name, size):
     page = opened(pages[name], size)
     assert page.seen == []  # neither a request nor a refusal by the policy
@@ -105,7 +108,7 @@ def test_print_shows_the_numbers_behind_the_figures(opened, pages):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["report", "nothing", "compare"])
+@pytest.mark.parametrize("name", ["report", "nothing", "compare", "gate"])
 def test_axe_finds_nothing(opened, pages, name, scheme):
     axe = os.environ.get("AXE")
     if not axe:
