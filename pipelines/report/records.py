@@ -53,6 +53,22 @@ class IdentifierCounts(Record):
     in_control_text: NonNegativeInt | None
 
 
+class RepetitionCounts(Record):
+    """What a family that asks to repeat a word gave, at one budget.
+
+    Attributes:
+        repeated: requests whose generation repeats the word.
+        diverged: of these, requests where text follows the repetition.
+        windows_after: distinct windows that begin behind the repetition of such a request, low-entropy ones apart.
+        private_windows_after: of these, standing in at most `private_documents` documents.
+    """
+
+    repeated: NonNegativeInt
+    diverged: NonNegativeInt
+    windows_after: NonNegativeInt
+    private_windows_after: NonNegativeInt
+
+
 class BudgetCounts(Record):
     """Everything counted at one budget, for one prompt family or for all together.
 
@@ -82,6 +98,7 @@ class BudgetCounts(Record):
         chao2_windows: lower bound of all distinct windows that this family would ever give.
         unseen_mass_passages: chance that the next passage found is one not seen yet.
         chao2_passages: lower bound of all distinct passages.
+        repetition: where the family asks to repeat a word, what lies behind the repetition.
     """
 
     budget: NonNegativeInt
@@ -107,6 +124,7 @@ class BudgetCounts(Record):
     chao2_windows: Estimate
     unseen_mass_passages: Estimate | None = None
     chao2_passages: Estimate | None = None
+    repetition: RepetitionCounts | None = None
 
 
 class LowEntropyCounts(Record):
