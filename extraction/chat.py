@@ -51,9 +51,10 @@ class Chat:
         """Tokenise the whole chat with each of these messages; a list of int32 for each."""
         texts = [self._opening + message + self._closing for message in messages]
         ids = [e.ids for e in self._backend.encode_batch_fast(texts, add_special_tokens=False)]
-        ends = np.cumsum([len(own) for own in ids], dtype=np.int64)
-        values = np.fromiter(chain.from_iterable(ids), np.int32, int(ends[-1]) if len(ends) else 0)
-        return framed_slices(values, np.concatenate(([0], ends[:-1])), ends, self._head, self._tail)
+        lengths = np.array([len(own) for own in ids], np.int64)
+        values = np.fromiter(chain.from_iterable(ids), np.int32, int(lengths.sum()))
+        ends = lengths.cumsum()
+        return framed_slices(values, ends - lengths, ends, self._head, self._tail)
 
 
 def _anchors(tokenizer: Any, written: str, encoded: Any, start: int) -> tuple[int | None, int | None]:

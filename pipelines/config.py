@@ -9,7 +9,12 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from extraction.engines.settings import EngineSettings, ModelSettings, TransformersSettings
+from extraction.engines.settings import (
+    EndpointSettings,
+    EngineSettings,
+    ModelSettings,
+    TransformersSettings,
+)
 from extraction.entropy import LowEntropyRule
 from extraction.errors import InputError
 from extraction.identifiers.settings import IdentifierSettings
@@ -108,6 +113,12 @@ class RunConfig(Settings):
     part_requests: int = Field(
         default=256, ge=1, le=100_000, description="Requests in one part: what a worker pulls at a time."
     )
+    rerun_requests: int = Field(
+        default=32,
+        ge=0,
+        le=100_000,
+        description="Requests generated again at the end, to see how many give the same tokens; 0: none.",
+    )
     seed: int = Field(default=0, ge=0, lt=2**63, description="The seed of the whole run.")
     workers: int = Field(default=1, ge=1, le=100_000, description="Generating workers, one engine each.")
     analysis_workers: int = Field(
@@ -129,7 +140,30 @@ class RunConfig(Settings):
             )
         if len(set(self.budgets)) != len(self.budgets):
             raise ValueError("budgets: one stands there twice; name each once")
+        self._one_chat_template()
+        self._prompts_from_elsewhere()
         return self
+
+    def _one_chat_template(self) -> None:
+        """A server that speaks the chat protocol writes its template around whatever it is sent."""
+        wrapped = [name for name, family in self.prompts.families.items() if family.chat]
+        if wrapped and isinstance(self.engine, EndpointSettings) and self.engine.protocol == "chat":
+            raise ValueError(
+                f"prompts.families.{wrapped[0]}.chat: the server writes its own chat template; leave chat out and "
+                "set engine.system"
+            )
+
+    def _prompts_from_elsewhere(self) -> None:
+        """Prompts of the corpus under test bring out more than an outsider could: only where that is asked for."""
+        public = {name: Path(name).expanduser().resolve() for name in self.prompts.public_text}
+        for source in (Path(source).expanduser().resolve() for source in self.corpus.sources):
+            for name, path in public.items():
+                one_holds_the_other = path.is_relative_to(source) or source.is_relative_to(path)
+                if one_holds_the_other and not self.prompts.public_text_is_corpus:
+                    raise ValueError(
+                        f"prompts.public_text: {name} is part of corpus.sources; name other text, or set "
+                        "public_text_is_corpus: true"
+                    )
 
 
 def load_config(path: Path, overrides: typing.Sequence[str] = ()) -> RunConfig:

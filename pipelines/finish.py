@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extraction.counts import Found
+from extraction.repetition import REPETITION_SCHEMA
 from pipelines.assemble import (
     NOT_TEXT,
     SKIPPED_RECORDS,
@@ -23,6 +24,7 @@ from pipelines.generate import failed_requests
 from pipelines.listing import write_listing
 from pipelines.match import MatchStores
 from pipelines.parts import write_json
+from pipelines.repetition import STORE, add_repetitions, count_repetitions
 from pipelines.rundir import RunDirectory
 from pipelines.values import Lookups
 
@@ -114,6 +116,8 @@ def finish(work: Analysed, control: ControlRun | None, text: ControlText | None)
         "control_text": _text_section(work, found, text) if text else None,
         "method": work.method,
     }
+    repetitions = work.directory.store(STORE).read_all(REPETITION_SCHEMA)
+    add_repetitions(report["families"], count_repetitions(found, work.rules, repetitions))
     report["limitations"] = build_limitations(report)
     write_json(str(work.directory.path / "report.json"), report)
     render_report(report, work.directory.path)

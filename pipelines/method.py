@@ -27,9 +27,12 @@ def method_section(
         tokenizer: the model's own.
     """
     # Paths of this machine say nothing to a reader of the report.
-    engine = config.engine.model_dump(mode="json", exclude={"passages"}, exclude_none=True)
+    engine = config.engine.model_dump(mode="json", exclude={"passages", "system"}, exclude_none=True)
     name = inert(engine.get("model_name") or Path(config.model.path or engine["kind"]).name)
-    longest = config.prompts.longest(sampling.max_tokens)
+    if config.model.adapter is not None:
+        name = f"{name} with {inert(Path(config.model.adapter).name)}"
+    families, longest = config.prompts.families, config.prompts.longest(sampling.max_tokens)
+    agreement = run["rerun_agreement"] or {}
     return {
         "min_tokens": config.min_tokens,
         "min_bytes": config.shortest_match,
@@ -37,8 +40,8 @@ def method_section(
         "low_entropy_rule": config.low_entropy.model_dump(mode="json"),
         "near_duplicate_threshold": config.cluster_threshold,
         "prompt_families": {
-            name: {"share": family.share, "chat_template": family.chat, "max_tokens": longest[name]}
-            for name, family in config.prompts.families.items()
+            f: {"share": s.share, "chat_template": s.chat, "kind": s.kind, "max_tokens": longest[f]}
+            for f, s in families.items()
         },
         "prompts_fingerprint": run["fingerprints"]["prompts"],
         "identifier_types": identifier_types(config),
@@ -50,6 +53,8 @@ def method_section(
             "tokenizer_fingerprint": tokenizer_fingerprint(config.model),
         },
         **searched_section(config.corpus.kind, run, index, tokenizer),
+        "rerun_agreement": agreement.get("share"),
+        "rerun_requests": agreement.get("requests"),
     }
 
 
@@ -59,7 +64,6 @@ def searched_section(kind: str, run: dict[str, Any], index: "Index", tokenizer: 
     return {
         "round_trip_share": round_trip_share(index, tokenizer),
         "round_trip_reason": None,
-        "rerun_agreement": None,
         "corpus": {
             "name": inert(", ".join(Path(source).name for source in info.sources) or index.directory.name),
             "kind": kind,

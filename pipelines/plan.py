@@ -131,15 +131,14 @@ def write_round(
     """
     before = planned_parts(plan)
     number = before[-1].round + 1 if before else 0
-    tables: list[pa.Table] = []
     parts: list[Part] = []
     for family, count in wanted.items():
         first = done.get(family, Progress()).requests
         for start in range(first, first + count, part_requests):
             size = min(part_requests, first + count - start)
-            tables.append(prompts.plan(family, start, size))
             name = f"part-{len(before) + len(parts):05d}"
             parts.append(Part(name, number, len(parts), family, start, size))
+    tables = (prompts.plan(p.family, p.first, p.requests) for p in parts)  # one at a time in memory
     plan.publish_groups(round_name(number), tables, REQUEST_SCHEMA, {"parts": [vars(p) for p in parts]})
     return parts
 

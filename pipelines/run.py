@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from extraction.engines import check_engine
 from extraction.engines.settings import DeterministicSettings, EndpointSettings, EngineSettings
 from extraction.model import (
     ModelSettings,
@@ -29,6 +30,8 @@ from pipelines.paths import with_absolute_paths
 from pipelines.plan import check_reachable
 from pipelines.pool import cluster, refuse_deaf
 from pipelines.progress import inert, say
+from pipelines.repetition import find_repetitions
+from pipelines.rerun import measure_agreement
 from pipelines.rundir import RunDirectory, refuse_foreign_files
 from pipelines.work import Work, one_at_a_time
 
@@ -83,6 +86,8 @@ def measure(config: RunConfig, work: Work, generator: Generator, text: ControlTe
     with work.stage("generate"):
         job = generation_job(config, work, generator.sampling)
         generate(config, job, generator.prompts, generator.longest)
+    measure_agreement(config, work, generator.sampling)
+    find_repetitions(config, work, generator.prompts.asked_words())
     lookup = analyse(work, analysis_of(config), text)
     rules = Rules(
         shares=config.prompts.shares(),
@@ -111,6 +116,7 @@ def prepare(config: RunConfig) -> Generator:
     needs_model = not isinstance(config.engine, DeterministicSettings | EndpointSettings)
     path = model_path(config.model) if needs_model or config.model.path else None
     sampling = resolve_sampling(config.sampling, path, tokenizer.eos_token_id)
+    check_engine(config.engine, config.model, sampling)
     engine_fingerprint(config.engine)
     prompts = load_prompts(config.prompts, tokenizer, config.seed, sampling.max_tokens)
     check_reachable(config, prompts.longest())
@@ -153,7 +159,9 @@ def engine_fingerprint(engine: EngineSettings) -> dict[str, Any]:
     Raises:
         InputError: the passages of the deterministic engine cannot be read.
     """
-    told = engine.model_dump(include={"kind", "quantization", "base_url", "model_name", "passage_share"})
+    told = engine.model_dump(
+        include={"kind", "quantization", "base_url", "model_name", "protocol", "system", "passage_share"}
+    )
     if isinstance(engine, DeterministicSettings) and engine.passages:
         from extraction.engines.deterministic_engine import read_passages
 

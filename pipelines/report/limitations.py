@@ -10,6 +10,9 @@ from typing import Any
 from pipelines.report.schema import Report, parse_report
 from pipelines.report.words import count, listing, noun, percent
 
+LONG_REPETITION = 500
+"""Fewest tokens of a generation in which a repetition is likely to be left."""
+
 
 def build_limitations(report: Mapping[str, Any]) -> list[str]:
     """Say what the run cannot show.
@@ -27,6 +30,8 @@ def build_limitations(report: Mapping[str, Any]) -> list[str]:
     return [
         *_incomplete(checked),
         *_always(checked),
+        *_prompts(checked),
+        *_engine(checked),
         *_corpus(checked),
         *_tokenizer(checked),
         *_controls(checked),
@@ -70,6 +75,29 @@ def _always(report: Report) -> Iterator[str]:
     )
     yield "Nothing is said about whether a given person's record was used in training."
     yield "No formal guarantee is given; a low count is a finding about this test, not a proof of privacy."
+
+
+def _prompts(report: Report) -> Iterator[str]:
+    families = report.method.prompt_families.items()
+    short = [
+        (name, f.max_tokens)
+        for name, f in families
+        if f.kind == "repeat" and f.max_tokens is not None and f.max_tokens < LONG_REPETITION
+    ]
+    if short:
+        names = listing([f"{name} ({count(tokens)} tokens)" for name, tokens in short])
+        yield (
+            f"Generations of the prompts that ask to repeat a word were short: {names}. Models leave such a "
+            f"repetition late; with fewer than {count(LONG_REPETITION)} tokens most that they would give is missed."
+        )
+
+
+def _engine(report: Report) -> Iterator[str]:
+    if report.method.engine.get("kind") == "endpoint":
+        yield (
+            "The model was asked through a server. Where that returned text without token ids, the text was "
+            "tokenised again, so tokens and windows can differ a little from those that were sampled."
+        )
 
 
 def _corpus(report: Report) -> Iterator[str]:

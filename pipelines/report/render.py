@@ -41,6 +41,9 @@ def report_page(report: Report) -> str:
         "verdict": verdict_of(report),
         "last": largest(report),
         "single_name": SINGLE_NAME,
+        "repeating": {
+            name: rows for name, rows in report.families.items() if rows and rows[-1].repetition is not None
+        },
         "growth_figure": growth_figure(report, WINDOWS, "growth-words"),
         "passages_figure": growth_figure(report, PASSAGES, "growth-passages-words"),
         "documents_figure": document_count_figure(report, "documents-words"),

@@ -144,10 +144,18 @@ class Corpus(Record):
 
 
 class PromptFamily(Record):
-    """One prompt family as it was used; `max_tokens`: the most tokens that one of its requests can generate."""
+    """One prompt family as it was used.
+
+    Attributes:
+        share: of every budget.
+        chat_template: whether prompts stood in the model's chat template.
+        kind: `empty`, `public` or `repeat`; null for generations made elsewhere.
+        max_tokens: the most tokens of one generation; null where it is not known.
+    """
 
     share: Share
     chat_template: bool
+    kind: str | None = None
     max_tokens: NonNegativeInt | None = None
 
 
@@ -181,7 +189,8 @@ class Method(Record):
         sampling: settings by name.
         engine: name and settings of what generated.
         round_trip_share: share of corpus text that survives the tokenizer; null with `round_trip_reason`.
-        rerun_agreement: share of repeated requests that gave the same tokens again; null: not measured.
+        rerun_agreement: share of requests generated again that gave the same tokens; null: not measured.
+        rerun_requests: how many were generated again.
         versions: of what ran, by package.
         stages: time and memory, in order.
     """
@@ -199,6 +208,7 @@ class Method(Record):
     round_trip_share: Share | None
     round_trip_reason: str | None = None
     rerun_agreement: Share | None = None
+    rerun_requests: NonNegativeInt | None = None
     model: Model
     corpus: Corpus
     versions: dict[str, str]

@@ -122,8 +122,14 @@ def setting(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return ", ".join(str(item) for item in value) or "none"
+        return ", ".join(_visible(item) for item in value) or "none"
     return count(value) if isinstance(value, int) else str(value)
+
+
+def _visible(item: object) -> str:
+    """A stop string can be blanks and line ends alone; those are written as escapes."""
+    text = str(item)
+    return text if text.isprintable() and text.strip() else repr(text)
 
 
 def label(name: str) -> str:

@@ -13,6 +13,7 @@ from pipelines.parts import PartStore
 from pipelines.plan import check_reachable, next_round, planned_parts, progress_of, read_requests, write_round
 from tests.pipelines.small_run import raw_config, write_inputs
 
+SERVER = {"kind": "endpoint", "base_url": "http://127.0.0.1:1/v1", "model_name": "m"}
 CONFIGS = Path(__file__).parents[2] / "configs"
 RUNS = sorted(set(CONFIGS.glob("*.yaml")) - {CONFIGS / "policy.yaml"})  # the policy is the gate's
 
@@ -68,6 +69,14 @@ def test_the_name_of_each_config_is_its_file():
         ({"name": "a/b"}, "`name`: "),
         ({"budgets": [10, 10]}, "one stands there twice"),
         ({"engine": {"kind": "vlm"}}, "`engine`: "),
+        ({"engine": {"kind": "vllm", "tensor_parallel_size": 2}}, "gpus_per_worker: set it to 2"),
+        (
+            {
+                "engine": {**SERVER, "protocol": "chat"},
+                "prompts": {"families": {"empty": {"share": 1, "chat": True}}},
+            },
+            "prompts.families.empty.chat: the server writes its own chat template",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_that_says_what_to_do(folder, change, message):
@@ -76,6 +85,26 @@ def test_a_mistake_is_one_line_that_says_what_to_do(folder, change, message):
     assert message in str(error.value)
     assert str(error.value).startswith("my.yaml: ")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("public", "source"),
+    [
+        ("corpus.jsonl", "corpus.jsonl"),
+        ("texts/public.txt", "texts"),
+        ("texts", "texts/corpus.jsonl"),
+        (".", "a"),
+    ],
+)
+def test_prompts_from_the_corpus_under_test_must_be_asked_for(folder, public, source):
+    raw = raw_config(folder, corpus={"sources": [str(folder / source)]})
+    raw["prompts"] |= {"public_text": [str(folder / public)]}
+    with pytest.raises(
+        InputError, match=r"prompts.public_text: .* is part of corpus.sources; .*public_text_is_corpus"
+    ):
+        parse_config(raw, "my.yaml")
+    raw["prompts"]["public_text_is_corpus"] = True
+    assert parse_config(raw, "my.yaml").prompts.public_text_is_corpus
 
 
 @pytest.mark.parametrize(
