@@ -8,7 +8,7 @@ from spacy.tokens import Doc, SpanGroup
 
 from extraction.errors import InputError
 from extraction.identifiers.folding import fold
-from extraction.identifiers.matching import Matcher, resolve
+from extraction.identifiers.matching import Candidate, Matcher, resolve
 from extraction.identifiers.names import names_in, names_in_columns
 from extraction.identifiers.normalise import Locale
 from extraction.identifiers.recognisers import recognisers_for
@@ -40,7 +40,7 @@ class IdentifierComponent:
         text = fold(doc.text)
         candidates = [
             *self._matcher.candidates(text),
-            *names_in(doc.ents, self._names, self._locale),
+            *self.names(doc),
             *(names_in_columns(text, self._locale) if "PERSON" in self._names else ()),
         ]
         kept = resolve(candidates)
@@ -49,6 +49,10 @@ class IdentifierComponent:
         ]
         doc.spans[SPANS_KEY] = SpanGroup(doc, name=SPANS_KEY, spans=spans, attrs={"candidates": kept})
         return doc
+
+    def names(self, doc: Doc) -> list[Candidate]:
+        """The names that the model found in a document."""
+        return names_in(doc.ents, self._names, self._locale)
 
 
 @Language.factory("identifiers", default_config={"settings": {}})

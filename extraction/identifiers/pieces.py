@@ -1,15 +1,22 @@
-"""Cuts a text of any length into pieces that the pipeline can hold, with their neighbours around them."""
+"""Cuts a text of any length into pieces that the pipeline can hold, and finds in them what may hold a name."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+from extraction.identifiers.words import FORM_LABELS, NOT_A_NAME, OPENERS
 
 PIECE = 8_000
 # What stands before a piece serves as context, what follows lets an identifier end that begins in it.
 LEAD, TAIL = 300, 600
 _SEARCH = 1_000
 
-_NAME_LIKE = re.compile(r"(?<![^\W_])[^\W\d_a-z][^\W\d_]")
+Span = tuple[int, int]
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n|\Z")
+# A word with a capital letter or without case, that no digit goes on from: `EX1` and `AB-17` are no names.
+_CAPITALISED = re.compile(r"(?<![^\W_])[^\W\d_a-z][^\W\d_]*(?![^\W_]|-[0-9])")
+_NO_NAMES = frozenset((*FORM_LABELS, *NOT_A_NAME, *OPENERS))
 
 
 @dataclass(frozen=True)
@@ -27,10 +34,6 @@ class Piece:
     offset: int
     own_start: int
     own_end: int
-
-    def can_hold_name(self) -> bool:
-        """Whether any word begins like a name; what does not need not pass through the model."""
-        return _NAME_LIKE.search(self.text) is not None
 
 
 def pieces_of(text: str) -> Iterator[Piece]:
@@ -52,3 +55,34 @@ def _cut(text: str, start: int) -> int:
         if found > start:
             return found + 1
     return end
+
+
+def name_runs(text: str, found: Iterable[Span]) -> list[Span]:
+    """Find the sentences that may hold a name; the model need not read the others.
+
+    Args:
+        text: any.
+        found: what is known to be an identifier, by characters.
+
+    Returns:
+        Runs of such sentences, ascending.
+    """
+    known = bytearray(len(text))
+    for start, end in found:
+        known[start:end] = b"\1" * (end - start)
+    runs: list[Span] = []
+    low = 0
+    for stop in _SENTENCE_END.finditer(text):
+        high = stop.end()
+        if _may_hold_name(text, low, high, known):
+            joined = runs.pop()[0] if runs and runs[-1][1] == low else low
+            runs.append((joined, high))
+        low = high
+    return runs
+
+
+def _may_hold_name(text: str, low: int, high: int, known: bytearray) -> bool:
+    return any(
+        not (known[word.start()] or word.group()[0].islower() or word.group().lower() in _NO_NAMES)
+        for word in _CAPITALISED.finditer(text, low, high)
+    )

@@ -1,13 +1,14 @@
 """Tags texts in batches: flat memory over any number of texts, any length of text."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 from extraction.identifiers.folding import encodable
 from extraction.identifiers.matching import Candidate, resolve
-from extraction.identifiers.pieces import Piece, pieces_of
+from extraction.identifiers.pieces import Piece, Span, name_runs, pieces_of
 from extraction.identifiers.records import Finding
 from extraction.identifiers.settings import IdentifierSettings
 
@@ -59,24 +60,32 @@ class Tagger:
             (number, piece) for number, text in enumerate(texts) for piece in pieces_of(encodable(text))
         ]
         found: list[list[Candidate]] = [[] for _ in texts]
-        has_model = "ner" in self._pipeline.pipe_names
-        for wants_model in (True, False):
-            chosen = [one for one in pieces if (has_model and one[1].can_hold_name()) is wants_model]
-            groups = self._run([piece for _, piece in chosen], wants_model)
-            for (number, piece), candidates in zip(chosen, groups, strict=True):
-                found[number].extend(_own(piece, candidates))
+        runs: list[tuple[int, Piece, Span]] = []
+        for (number, piece), candidates in zip(pieces, self._by_rule([p for _, p in pieces]), strict=True):
+            found[number].extend(_own(piece, candidates, 0))
+            places = ((one.start, one.end) for one in candidates)
+            runs += ((number, piece, run) for run in self._left_to_read(piece, places))
+        for (number, piece, run), names in zip(runs, self._by_model(runs), strict=True):
+            found[number].extend(_own(piece, names, run[0]))
         return [_findings(text, resolve(group)) for text, group in zip(texts, found, strict=True)]
 
-    def _run(self, pieces: Sequence[Piece], wants_model: bool) -> Iterator[list[Candidate]]:
+    def _left_to_read(self, piece: Piece, places: Iterable[Span]) -> list[Span]:
+        return name_runs(piece.text, places) if "ner" in self._pipeline.pipe_names else []
+
+    def _by_rule(self, pieces: Sequence[Piece]) -> Iterator[list[Candidate]]:
         from extraction.identifiers.component import SPANS_KEY
 
         nlp = self._pipeline
-        docs = (
-            nlp.tokenizer(piece.text) if wants_model else nlp.tokenizer.lines(piece.text) for piece in pieces
-        )
-        disable = [] if wants_model else [pipe for pipe in nlp.pipe_names if pipe != "identifiers"]
-        for doc in nlp.pipe(docs, batch_size=_DOCS_AT_ONCE, disable=disable):
+        docs = (nlp.tokenizer.lines(piece.text) for piece in pieces)
+        others = [pipe for pipe in nlp.pipe_names if pipe != "identifiers"]
+        for doc in nlp.pipe(docs, batch_size=_DOCS_AT_ONCE, disable=others):
             yield doc.spans[SPANS_KEY].attrs["candidates"]
+
+    def _by_model(self, runs: Sequence[tuple[int, Piece, Span]]) -> Iterator[list[Candidate]]:
+        nlp = self._pipeline
+        component = nlp.get_pipe("identifiers")
+        docs = (nlp.tokenizer(piece.text[slice(*run)]) for _, piece, run in runs)
+        return map(component.names, nlp.pipe(docs, batch_size=_DOCS_AT_ONCE, disable=["identifiers"]))
 
 
 def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -92,12 +101,12 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _own(piece: Piece, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-    from dataclasses import replace
-
+def _own(piece: Piece, candidates: Iterable[Candidate], start: int) -> Iterator[Candidate]:
+    """Those that belong to the piece, by their place in the whole text; `start` is where their part of it begins."""
     for one in candidates:
-        if piece.own_start <= one.start < piece.own_end:
-            yield replace(one, start=one.start + piece.offset, end=one.end + piece.offset)
+        if piece.own_start <= one.start + start < piece.own_end:
+            move = start + piece.offset
+            yield replace(one, start=one.start + move, end=one.end + move)
 
 
 def _findings(text: str, candidates: Sequence[Candidate]) -> list[Finding]:

@@ -127,3 +127,21 @@ NAMED_THINGS = _words(
 PARTICLES = _words(
     "van, von, vom, de, del, della, der, den, des, di, da, dos, du, la, le, ter, ten, zu, zur, el, al, y"
 )
+# Words that stand at the beginning of sentences, in forms and in dates: a capital letter makes no name of them.
+OPENERS = _words(
+    """
+    a, about, above, after, again, all, also, although, an, another, any, are, as, because, been, before,
+    being, between, both, by, can, could, did, do, does, during, each, either, enough, even, every, few,
+    finally, first, five, four, from, further, had, has, have, here, however, if, instead, into, is, it, its,
+    last, later, least, less, let, like, many, maybe, me, meanwhile, might, mine, more, most, much, must, my,
+    myself, need, neither, never, next, nobody, none, nor, nothing, now, off, often, once, one, only, or, other,
+    others, otherwise, our, out, over, own, per, perhaps, quite, rather, same, second, several, shall, she,
+    should, since, six, so, some, something, sometimes, still, such, than, their, them, then, there, therefore,
+    these, third, those, though, three, through, thus, together, too, toward, two, under, until, up, upon, us,
+    use, used, using, very, via, was, were, whatever, whenever, whether, while, whose, with, within, without,
+    would, yet, yours, january, february, march, april, may, june, july, august, september, october, november,
+    december, jan, feb, mar, apr, jun, jul, aug, sep, sept, oct, nov, dec, monday, tuesday, wednesday, thursday,
+    friday, saturday, sunday, number, numbers, code, sort, order, reference, ref, contact, subject, refund,
+    payment, invoice, balance, total, version, note, notes, plan, best, kind, yours, mr, mrs, ms, miss
+    """
+)

@@ -15,6 +15,8 @@ UNITS = {
     "mail hosts": "@a.",
     "mails": "a@a.",
     "signs": "(",
+    "sentence ends": "!",
+    "capitals and digits": "A1",
     "plus": "+1",
     "brackets": "(1)",
     "streets": "1 A ",

@@ -14,6 +14,7 @@ from extraction.identifiers.lookup import CorpusLookup
 from extraction.identifiers.matching import Matcher, resolve
 from extraction.identifiers.names import names_in_columns
 from extraction.identifiers.normalise import Locale
+from extraction.identifiers.pieces import name_runs
 from extraction.identifiers.recognisers import recognisers_for
 from extraction.identifiers.settings import UserRecogniser
 from tests.extraction.identifiers.hostile import UNITS, random_units, repeated
@@ -46,7 +47,8 @@ def seconds(work, texts):
 def tag(matcher):
     def work(text):
         folded = fold(text)
-        resolve([*matcher.candidates(folded), *names_in_columns(folded, Locale())])
+        found = resolve([*matcher.candidates(folded), *names_in_columns(folded, Locale())])
+        name_runs(text, ((one.start, one.end) for one in found))
 
     return work
 

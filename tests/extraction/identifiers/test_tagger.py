@@ -6,7 +6,7 @@ import pytest
 
 from extraction.errors import InputError
 from extraction.identifiers import IdentifierSettings, Tagger
-from extraction.identifiers.pieces import LEAD, PIECE, TAIL, pieces_of
+from extraction.identifiers.pieces import LEAD, PIECE, TAIL, name_runs, pieces_of
 from extraction.identifiers.records import group_of
 
 NO_NAMES = IdentifierSettings(
@@ -49,6 +49,36 @@ def test_every_character_belongs_to_one_piece(length):
     assert "".join(piece.text[piece.own_start : piece.own_end] for piece in pieces) == text
     assert all(len(piece.text) <= LEAD + PIECE + TAIL for piece in pieces)
     assert all(text[piece.offset :].startswith(piece.text) for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("The account is open. Ask Ann Lee. Or not.", ["Ask Ann Lee. "]),
+        ("no capital letter, no name\nOn Monday it rained! What for?", []),
+        ("Mr. Lee and J. Smith\ncame at 12. And left.", ["Lee and J. Smith\n"]),
+        ("EX1 2AB, AB-17 and 4 MPs", ["EX1 2AB, AB-17 and 4 MPs"]),
+        ("EX1 2AB and AB-17", []),
+        ("\u00e9t\u00e9 and \u00e9cole", []),
+        ("\u738b\u4e94\u6765\u4e86", ["\u738b\u4e94\u6765\u4e86"]),
+    ],
+)
+def test_the_model_reads_the_sentences_that_may_hold_a_name(text, read):
+    assert [text[slice(*run)] for run in name_runs(text, ())] == read
+
+
+def test_the_model_does_not_read_what_is_found_already():
+    text = "Patient: Ann Lee, seen. Bo Li came too."
+    assert [text[slice(*run)] for run in name_runs(text, [(9, 16)])] == ["Bo Li came too."]
+
+
+def test_names_have_their_place_in_the_whole_text(tagger):
+    text = (
+        "\u00e9 it rained. " * 40
+        + "Margaret Thornbury wrote to us. it rained. The letter of Daniel Okafor came."
+    )
+    found = {(one.value, text[one.start : one.end]) for one in one(tagger, text)}
+    assert found == {("margaret thornbury", "Margaret Thornbury"), ("daniel okafor", "Daniel Okafor")}
 
 
 def test_identifiers_of_a_text_of_a_million_characters(numbers):
