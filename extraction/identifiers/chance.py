@@ -18,10 +18,10 @@ _UPPER, _LOWER = string.ascii_uppercase, string.ascii_lowercase
 def random_values(values: Sequence[Value], seed: int) -> list[Value]:
     """Make a random value of the same format for each value.
 
-    Digits are drawn anew, and letters where there are none; check digits fit, country codes, hosts, streets and the
-    letters of a user's own formats stay. Full names take
-    the first part of one name and the last of another, so that they are as common as the run's own; a single name
-    has its letters shuffled, which makes it rarer than a name is: its level is a lower bound.
+    Digits are drawn anew, and letters where there are none; check digits fit; country codes, hosts, streets and the
+    letters of a user's own formats stay. Full names take the first part of one name and the last of another, so
+    that they are as common as the run's own; a single name has its letters shuffled, which makes it rarer than a
+    name is: its level is a lower bound.
 
     Args:
         values: (type, normalised value).

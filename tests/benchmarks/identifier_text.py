@@ -220,13 +220,13 @@ class Writer:
 
         region, form = self._locale[-2:], phonenumbers.PhoneNumberFormat
         while True:
-            number = phonenumbers.parse(self._fake.phone_number(), region)
+            try:
+                number = phonenumbers.parse(self._fake.phone_number(), region)
+            except phonenumbers.NumberParseException:
+                continue  # faker makes a few numbers that no country has
             if phonenumbers.is_valid_number(number):
-                return str(
-                    phonenumbers.format_number(
-                        number, self._draw.choice((form.INTERNATIONAL, form.NATIONAL, form.E164))
-                    )
-                )
+                written = self._draw.choice((form.INTERNATIONAL, form.NATIONAL, form.E164))
+                return str(phonenumbers.format_number(number, written))
 
     def _luhn(self, length: int) -> str:
         from stdnum import luhn
