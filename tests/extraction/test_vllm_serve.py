@@ -50,7 +50,8 @@ def url(folder: Path) -> Iterator[str]:
     options += ["--served-model-name", "tiny", "--generation-config", "vllm", "--api-key", KEY]
     environment = os.environ | {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
     environment.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
-    command = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", str(folder), *options]
+    # What `vllm serve` runs; the command itself asks for a package named vllm, which that of the CPU is not.
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder), *options]
     with (
         open(folder / "log", "wb") as log,
         subprocess.Popen(command, stdout=log, stderr=log, env=environment) as process,
