@@ -1,4 +1,4 @@
-"""The counts of a run at each budget: the parts `budgets`, `families`, `low_entropy` and `growth` of report.json.
+"""The counts of a run at each budget.
 
 Everything is formed once over the whole run; a budget counts what has a window in its prefix, so counts never fall
 as the budget grows. Pure arithmetic on flat columns; windows in bytes, of which there are several times as many, are
@@ -6,27 +6,21 @@ counted one partition at a time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from extraction.budgets import prefix_cutoffs
-from extraction.growth import Estimate, Incidence, chao2_estimate, distinct_count, unseen_mass
-from extraction.identifiers.records import SINGLE_NAME
+from extraction.growth import Incidence
 from extraction.levels import Levels
 from extraction.passages import Passages
 from extraction.places import Places, codes, distinct_rows, hash_bytes, numbers
-from extraction.shares import Stratum, share_interval
+from extraction.shares import Stratum
 from extraction.windows import KINDS, LOW_ENTROPY, MATCH_SCHEMA, PRIVATE
 
 Ints = NDArray[np.int64]
-
-WITH_INTERVAL = ("distinct_windows", "private_windows", "distinct_passages", "private_passages")
-ESTIMATES = ("unseen_mass", "chao2_windows", "unseen_mass_passages", "chao2_passages")
-STRATA = "prompt families are sampled apart, so there is no estimate over all of them"
 
 
 @dataclass(frozen=True)
@@ -291,92 +285,6 @@ class Counter:
             }
             for kind in sorted(set(found.types))
         }
-
-
-def count_budgets(found: Found, shares: Mapping[str, float], budgets: Sequence[int]) -> dict[str, object]:
-    """Count a run.
-
-    Args:
-        found: the run.
-        shares: each family's share of every budget.
-        budgets: in tokens over all families.
-
-    Returns:
-        `budgets`, `families` and `low_entropy` as report.json holds them, budgets ascending.
-    """
-    ascending = sorted(budgets)
-    counter = Counter(found, shares, ascending)
-    together = counter.tally(counter.families)
-    in_bytes = counter.byte_windows()
-    classes = (counter.classes_of("distinct_windows"), counter.classes_of("distinct_passages"))
-    families = {}
-    for name in counter.families:
-        tally = counter.tally([name]).with_column("distinct_byte_windows", in_bytes[name])
-        families[name] = [_row(counter, [name], ascending, i, tally, classes) for i in range(len(ascending))]
-    low = [
-        {
-            "budget": budget,
-            **{
-                name: int(together.columns[f"low_entropy_{name}"][place])
-                for name in ("windows", "passages", "tokens")
-            },
-        }
-        for place, budget in enumerate(ascending)
-    ]
-    whole = together.with_column("distinct_byte_windows", in_bytes[None])
-    rows: list[dict[str, Any]] = [
-        _row(counter, counter.families, ascending, i, whole, classes) for i in range(len(ascending))
-    ]
-    for name in WITH_INTERVAL:
-        own = counter.classes_of(name)
-        for place, row in enumerate(rows):
-            estimate = distinct_count(*counter.incidence_of_all(place, own))
-            row.setdefault("count_intervals", {})[name] = asdict(estimate)
-    return {"budgets": rows, "families": families, "low_entropy": low}
-
-
-def _row(
-    counter: Counter,
-    families: Sequence[str],
-    budgets: Sequence[int],
-    place: int,
-    tally: Tally,
-    classes: tuple[Ints, Ints],
-) -> dict[str, object]:
-    """One budget's entry, of one family or of all."""
-    column = {name: int(values[place]) for name, values in tally.columns.items() if "low_entropy" not in name}
-    generated, extracted = column.pop("generated_tokens"), column.pop("extracted_tokens")
-    identifiers = {
-        kind: {name: None if values is None else int(values[place]) for name, values in by_name.items()}
-        for kind, by_name in tally.identifiers.items()
-    }
-    estimates = dict.fromkeys(ESTIMATES, Estimate(None, reason=STRATA))
-    if len(families) == 1:
-        windows, passages = (counter.incidence(families[0], place, own) for own in classes)
-        made = (
-            unseen_mass(windows),
-            chao2_estimate(windows),
-            unseen_mass(passages),
-            chao2_estimate(passages),
-        )
-        estimates = dict(zip(ESTIMATES, made, strict=True))
-    return {
-        "budget": budgets[place],
-        "reached": all(bool(counter.cutoffs[name].reached[place]) for name in families),
-        "generated_tokens": generated,
-        "requests": column.pop("requests"),
-        "requests_with_extraction": column.pop("requests_with_extraction"),
-        "extracted_tokens": extracted,
-        "extracted_share": extracted / generated if generated else None,
-        "extracted_share_interval": asdict(share_interval(counter.strata(families, place))),
-        **column,
-        # A single name stands in every corpus: it has a row of its own and is not in this number.
-        "identifiers_in_corpus": sum(
-            counts["in_corpus"] or 0 for kind, counts in identifiers.items() if kind != SINGLE_NAME
-        ),
-        "identifiers": identifiers,
-        **{name: asdict(estimate) for name, estimate in estimates.items()},
-    }
 
 
 def _up_to(values: NDArray[np.bool_] | Ints, cutoffs: Ints) -> Ints:

@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from extraction.chance import chance_by_length
-from extraction.counts import Counter, Found, count_budgets
+from extraction.counts import Counter, Found
 from extraction.curves import growth_curves
+from extraction.entries import count_budgets
 from extraction.places import Places, among
 from extraction.windows import KINDS, LOW_ENTROPY, PRIVATE, STRETCH_SCHEMA, WINDOW_SCHEMA
 from pipelines.count import Rules, passages_in, windows_in

@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from extraction.counts import Found, IdentifierPlaces, count_budgets
+from extraction.counts import Found, IdentifierPlaces
 from extraction.curves import growth_curves
+from extraction.entries import count_budgets
 from extraction.growth import FAR
 from extraction.passages import form_passages
 from extraction.places import Places
