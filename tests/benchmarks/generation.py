@@ -149,12 +149,12 @@ def planning(chosen: argparse.Namespace) -> dict[str, Any]:
         for name, share in shares.items()
     }
     families = PromptFamilies.model_validate({"families": sections, "public_text": chosen.public})
-    started = time.perf_counter()
+    started, used = time.perf_counter(), time.process_time()
     prompts = load_prompts(families, tokenizer, 0, 100)
     plan, done = PartStore(str(folder / "plan")), PartStore(str(folder / "generations"))
     wanted = {name: round(share * chosen.requests) for name, share in shares.items()}
     parts = write_round(plan, prompts, wanted, {}, chosen.part_requests)
-    planned = time.perf_counter() - started
+    planned, used = time.perf_counter() - started, time.process_time() - used
     for part in parts:
         done.publish(part.name, read_requests(plan, part).slice(0, 1), {"tokens": 1, "failed": []})
     started = time.perf_counter()
@@ -166,6 +166,7 @@ def planning(chosen: argparse.Namespace) -> dict[str, Any]:
         "families": chosen.families,
         "parts": len(parts),
         "plan_seconds": round(planned, 1),
+        "plan_cpu_seconds": round(used, 1),
         "plan_bytes": sum(file.stat().st_size for file in (folder / "plan").iterdir()),
         "list_seconds": round(listed, 2),
         "peak_gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20), 2),
