@@ -187,11 +187,13 @@ class Counter:
         code, total = self.families.index(family), int(self.cutoffs[family].requests[budget])
         places = self.found.places
         rows = np.flatnonzero((places.family == code) & (places.number < total) & (classes >= 0))
+        return Incidence.of(classes[rows], places.number[rows], total, self._duplicates(family, total))
+
+    def _duplicates(self, family: str, total: int) -> int:
+        """How many of a family's first requests gave the same text as an earlier one, short texts left out."""
         long = self.requests[family].generated[:total] >= self.found.min_tokens
         texts = self.requests[family].digests[:total][long]
-        return Incidence.of(
-            classes[rows], places.number[rows], total, len(texts) - len(distinct_rows(texts)[0])
-        )
+        return len(texts) - len(distinct_rows(texts)[0])
 
     def incidence_of_all(self, budget: int, classes: Ints) -> tuple[Incidence, list[int]]:
         """The same over all families, their requests numbered one family after another, and how many each has."""
@@ -200,7 +202,8 @@ class Counter:
         first = np.cumsum([0, *sizes])[:-1]
         rows = np.flatnonzero((self.window_levels <= budget) & (classes >= 0))
         requests = first[places.family[rows]] + places.number[rows]
-        return Incidence.of(classes[rows], requests, sum(sizes)), sizes
+        duplicates = sum(map(self._duplicates, self.families, sizes))
+        return Incidence.of(classes[rows], requests, sum(sizes), duplicates), sizes
 
     def classes_of(self, count: str) -> Ints:
         """The class of each place that a count counts, -1 where it counts for none; int64[places].

@@ -152,11 +152,16 @@ def unseen_interval(
 
 
 def chao2_estimate(found: Incidence) -> Estimate:
-    """Chao2 of an incidence, its interval from a jackknife over requests and counted in groups of classes."""
+    """Chao2 of an incidence, its interval from a jackknife over requests and counted in groups of classes.
+
+    One hit alone gives no upper limit.
+    """
     if reason := _impossible(found):
         return Estimate(None, reason=reason)
     distinct, once, total = found.distinct, found.seen(1), found.total
     value = chao2(distinct, once, found.seen(2), total)
+    if len(found.hits) < 2:
+        return Estimate(value, float(distinct), flag=found.flag)
     careful = _careful_unseen(found)
     variance, quantile = _jackknife(careful, total), _t(found)
     low, _ = unseen_interval(distinct, float(careful[0]), variance, quantile)

@@ -9,7 +9,7 @@ import pytest
 from extraction.counts import Found, IdentifierPlaces
 from extraction.curves import growth_curves
 from extraction.entries import count_budgets
-from extraction.growth import FAR
+from extraction.growth import DUPLICATES, FAR
 from extraction.passages import form_passages
 from extraction.places import Places
 from tests.extraction.test_passages import brute_components, random_run
@@ -230,3 +230,16 @@ def test_windows_in_bytes_are_counted_by_partition_and_family():
     found = found_of(tables)
     split = replace(found, byte_windows=parts)
     assert count_budgets(split, SHARES, BUDGETS) == count_budgets(found, SHARES, BUDGETS)
+
+
+def test_the_intervals_of_counts_are_around_them_and_warn_of_repeated_texts():
+    tables = random_run(1)
+    counts = count_budgets(found_of(tables), SHARES, [100_000])
+    row = counts["budgets"][0]
+    for name, interval in row["count_intervals"].items():
+        assert interval["low"] <= interval["estimate"] == row[name] <= interval["high"]
+    same = pa.array([b"x" * 16] * tables["matches"].num_rows, pa.binary(16))
+    place = tables["matches"].schema.get_field_index("digest")
+    repeated = {**tables, "matches": tables["matches"].set_column(place, "digest", same)}
+    row = count_budgets(found_of(repeated), SHARES, [100_000])["budgets"][0]
+    assert {interval["flag"] for interval in row["count_intervals"].values()} == {DUPLICATES}

@@ -121,6 +121,8 @@ def test_the_interval_of_a_count_leaves_out_each_request_of_each_family():
 def test_one_hit_gives_no_interval():
     found = incidence([{0, 1, 2}, set(), set()])
     assert interval(*extrapolated(found, 1), found) == (None, None)
+    bound = chao2_estimate(found)
+    assert (bound.low, bound.high, bound.flag) == (3, None, FEW_REPEATS)
     assert found.flag == FEW_REPEATS
 
 
