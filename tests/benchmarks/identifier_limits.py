@@ -90,7 +90,7 @@ def measure_hostile(count: int) -> bool:
 
 
 def measure_long_text() -> bool:
-    planted = 5_000
+    planted = 6_000
     filler = "the harbour was quiet that morning and nobody asked for the ledger again " * 2
     text = "".join(f"account {number:08} is open. {filler}" for number in range(planted))[:1_000_000]
     started = time.process_time()
