@@ -10,6 +10,7 @@ parts as a run does that goes on, with a completion marker for each.
 
 import argparse
 import json
+import os
 import resource
 import statistics
 import sys
@@ -84,6 +85,8 @@ def prepare(chosen: argparse.Namespace) -> Setup:
     parts = write_round(plan, prompts, {"empty": chosen.requests}, {}, chosen.part_requests)
     engine = VllmSettings(
         kind="vllm",
+        # Ray gives a worker as many threads as cores; vLLM alone takes them all.
+        cpus_per_worker=os.cpu_count() or 1,
         gpus_per_worker=chosen.gpus,
         enforce_eager=chosen.eager,
         max_model_len=1024,
