@@ -2,24 +2,29 @@
 
 from collections.abc import Iterable, Iterator
 
-from pipelines.report.records import BudgetCounts, Estimate
+from pipelines.report.records import BudgetCounts, Estimate, Growth
 from pipelines.report.schema import Report
 from pipelines.report.words import count, label
 
 
 def estimate_notes(report: Report) -> list[str]:
-    """Notes on the estimates for each family at its largest budget."""
-    named: list[tuple[str, Estimate]] = []
+    """Notes on the estimates for each family at its largest budget; one for the family where all are alike."""
+    notes: list[tuple[str, str]] = []
     for name, rows in report.families.items():
-        if rows:
-            named += [(f"{label(name)}, {what}", value) for what, value in _estimates(rows[-1])]
-    flagged = [
-        (f"{label(name)}, {what} with twice the effort", points[0].flag)
-        for name, curve in report.growth.items()
-        for what, points in (("windows", curve.extrapolated), ("passages", curve.extrapolated_passages))
-        if points
-    ]
-    return _grouped([*map(_note, named), *((n, f"take with care, {f}") for n, f in flagged if f)])
+        own = [*map(_note, _estimates(rows[-1])), *_flags(report.growth.get(name))] if rows else []
+        if len({note for _, note in own}) == 1:
+            own = [("", own[0][1])]
+        notes += [(f"{label(name)}, {what}" if what else label(name), note) for what, note in own]
+    return _grouped(notes)
+
+
+def _flags(growth: Growth | None) -> Iterator[tuple[str, str]]:
+    """Whether to take the counts at twice the effort with care."""
+    curves = (growth.extrapolated, growth.extrapolated_passages) if growth else ()
+    for what, points in zip(("windows", "passages"), curves, strict=False):
+        if points:
+            flag = points[0].flag
+            yield f"{what} with twice the effort", f"take with care, {flag}" if flag else ""
 
 
 def _estimates(counts: BudgetCounts) -> Iterator[tuple[str, Estimate]]:

@@ -285,6 +285,16 @@ def test_both_growth_figures_are_drawn_with_their_intervals(tmp_path):
     assert windows[1].split("</svg>")[0] != passages[1].split("</svg>")[0]
 
 
+def test_a_warning_that_all_estimates_of_a_family_share_is_said_once(tmp_path):
+    report = report_cases.report()
+    row, flag = report["families"]["repeat"][-1], "one request holds all"
+    for name in ("unseen_mass", "chao2_windows", "unseen_mass_passages", "chao2_passages"):
+        row[name]["flag"] = flag
+    growth = report["growth"]["repeat"]
+    growth["extrapolated"][0]["flag"] = growth["extrapolated_passages"][0]["flag"] = flag
+    assert "repeat: take with care, one request holds all." in Page(html_of(report, tmp_path)).text
+
+
 def test_estimates_of_passages_stand_beside_those_of_windows(tmp_path):
     report = report_cases.report()
     row = report["families"]["empty"][-1]
