@@ -5,6 +5,7 @@ Knows nothing of any index.
 
 import os
 import random
+import re
 import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,9 +19,10 @@ ROOTS = ("/usr/share", "/usr/include", "/usr/lib", sysconfig.get_paths()["stdlib
 LARGEST_FILE = 3 << 20
 SCHEMA = pa.schema([("text", pa.large_string())])
 ROW_GROUP_BYTES = 16 << 20
-VOCABULARY_FILES = 3000
+VOCABULARY_FILES = 5000
 SAMPLE = 3000
 LONGEST_WORD = 60
+WORD = re.compile(rb"([A-Za-z]{3,})")
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def _read(path: Path) -> bytes:
 
 def _permutation(paths: Iterable[Path], seed: int) -> dict[bytes, bytes]:
     """Give each word of some files another one of the same length."""
-    found = {word for path in paths for word in _read(path).split(b" ") if word.isalpha()}
+    found = {word for path in paths for word in WORD.findall(_read(path))}
     of_length: dict[int, list[bytes]] = {}
     for word in sorted(found):
         of_length.setdefault(len(word), []).append(word)
@@ -97,7 +99,9 @@ def _permutation(paths: Iterable[Path], seed: int) -> dict[bytes, bytes]:
 
 
 def _renewed(text: bytes, words: dict[bytes, bytes]) -> bytes:
-    return b" ".join([words.get(word, word) for word in text.split(b" ")])
+    pieces = WORD.split(text)
+    pieces[1::2] = [words.get(word, word) for word in pieces[1::2]]
+    return b"".join(pieces)
 
 
 def write_parquet(path: Path, texts: Iterable[bytes]) -> Written:
