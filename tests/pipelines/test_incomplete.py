@@ -19,8 +19,15 @@ from tests.pipelines.test_resume import results
 
 pytestmark = pytest.mark.usefixtures("ray_cluster")
 
-# Names take seconds to load, and nothing here is about them.
-SMALL = {"budgets": [2000], "part_requests": 4, "identifiers": {"types": ["ACCOUNT_NUMBER"]}}
+# One worker at a time, and no tagger of names: each takes seconds to start, and nothing here is about them.
+SMALL = {
+    "budgets": [2000],
+    "part_requests": 4,
+    "rerun_requests": 0,
+    "identifiers": {"types": ["ACCOUNT_NUMBER"]},
+    "workers": 1,
+    "analysis_workers": 1,
+}
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +50,11 @@ def written(folder):
 
 
 def test_a_part_that_fails_three_times_is_given_up_and_the_run_ends_incomplete_with_the_list(
-    command, folder, tmp_path, monkeypatch
+    command, folder, finished, tmp_path, monkeypatch
 ):
     config, out = tmp_path / "small.yaml", tmp_path / "run"
-    config.write_text(yaml.safe_dump(raw_config(folder, **SMALL)))
+    corpus = {"index": str(finished[1] / "index")}
+    config.write_text(yaml.safe_dump(raw_config(folder, **SMALL, corpus=corpus)))
     faults = Faults(str(tmp_path), poison="public-000000001")
     make = run.generation_job
     monkeypatch.setattr(run, "generation_job", lambda *given: FaultyJob(make(*given), faults))
