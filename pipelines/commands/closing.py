@@ -7,7 +7,6 @@ from typing import Any
 import typer
 
 from pipelines.progress import inert
-from pipelines.report.words import SINGLE_NAME
 
 WRITTEN = ("report.html", "report.json", "model_card.md", "passages.parquet", "identifiers/in_corpus.parquet")
 LISTED = 20
@@ -62,6 +61,8 @@ def _failed_requests(report: dict[str, Any]) -> list[str]:
 
 def _single_names(counts: dict[str, Any]) -> int:
     """Single names of the corpus that came out; they stand in every text, and are in no other number."""
+    from pipelines.report.words import SINGLE_NAME
+
     return int(counts["identifiers"].get(SINGLE_NAME, {"in_corpus": 0})["in_corpus"])
 
 
