@@ -87,6 +87,7 @@ def _job(peer: Peer, work: Path, out: Path) -> None:
     peer.open(work, out)
     texts = read_texts(work, JOB_SHARE)
     find = next(iter(peer.finders().values()))
+    find(texts[:1])  # what is loaded on first use is loaded once, not in each process
 
     def half(number: int) -> list[tuple[int, int, int, int]]:
         asked = texts[number::PROCESSES]
