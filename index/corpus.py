@@ -246,7 +246,7 @@ class Index:
         span = (buffer.data, buffer.firsts[0], buffer.lasts[0])
         ids: list[str] = []
         for segment in self._segments:
-            (documents,) = grow(partial(find_documents, segment.tables, *span), 1)
+            (documents,) = grow(partial(find_documents, segment.tables, *span), 1, size=256)
             for document in np.unique(documents).tolist():
                 if len(ids) >= limit:
                     return ids
@@ -338,9 +338,8 @@ class Shard:
                 yield ids, segment.document(document)
 
 
-def grow(fill: Callable[..., int], columns: int) -> list[Int64]:
+def grow(fill: Callable[..., int], columns: int, size: int = 1 << 16) -> list[Int64]:
     """Call a kernel that fills arrays and says how many rows it has; again with larger ones if needed."""
-    size = 1 << 16
     while True:
         arrays = [np.empty(size, dtype=np.int64) for _ in range(columns)]
         found = fill(*arrays)

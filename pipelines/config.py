@@ -81,7 +81,7 @@ class RunConfig(Settings):
     )
     corpus: Corpus = Field(description="The training text that is searched.")
     min_tokens: int = Field(
-        default=50, ge=2, le=10_000, description="Tokens of the shortest match that counts."
+        default=50, ge=16, le=10_000, description="Tokens of the shortest match that counts."
     )
     min_bytes: int | None = Field(
         default=None,

@@ -45,7 +45,9 @@ def write_config(out: Path, engine: str) -> Path:
         "corpus": {"sources": [str(out / "corpus.parquet")], "index": str(out / "index")},
         "control": {"model": {"path": str(out / "base")}},
         "budgets": list(BUDGETS),
-        "part_requests": 64,
+        # Whole batches of the transformers engine; vLLM's batch runs empty at the end of each part.
+        "part_requests": 64 if engine == "transformers" else 256,
+        "rerun_requests": 0,  # each sample would load an engine again
     }
     path = out / f"{engine}.yaml"
     path.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")

@@ -63,7 +63,7 @@ def test_the_name_of_each_config_is_its_file():
         ({"prompts": {"families": {"empty": {"shares": 1}}}}, "did you mean `share`?"),
         ({"budgets": ["many"]}, "`budgets.0`: input should be a valid integer"),
         ({"budgets": []}, "`budgets`: "),
-        ({"min_tokens": 1}, "`min_tokens`: input should be greater than or equal to 2"),
+        ({"min_tokens": 15}, "`min_tokens`: input should be greater than or equal to 16"),
         ({"min_bytes": 60}, "min_bytes is larger than min_tokens"),
         ({"corpus": {}}, "`corpus`: name `sources` to build an index from"),
         ({"name": "a/b"}, "`name`: "),
