@@ -86,6 +86,8 @@ def build_index(
     _check_free(directory)
     with folder_lock(directory):
         _check_free(directory)
+        for unfinished in directory.glob("*.tmp"):
+            unfinished.unlink()
         try:
             if not (directory / "key").exists():
                 _write_key(directory / "key")
@@ -229,7 +231,8 @@ def _tasks(
 def _check_free(directory: Path) -> None:
     if (directory / "index.json").exists():
         raise SourceError(f"{directory}: already holds an index; use `index add`, or choose another folder")
-    ours = {"plan.json", "segments", "key", ".lock"}
+    # What a killed build leaves, files that it was about to put in place included.
+    ours = {"plan.json", "plan.json.tmp", "index.json.tmp", "segments", "key", ".lock"}
     if directory.exists() and (not directory.is_dir() or {path.name for path in directory.iterdir()} - ours):
         raise SourceError(f"{directory}: exists and is no index; choose another folder")
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from extraction.errors import InputError
 from index.errors import SourceError
+from pipelines.interrupts import remembered_interrupt
 from pipelines.progress import say
 
 ATTEMPTS = 3
@@ -140,12 +141,13 @@ class Pool:
 
         self._idle: list[Any] = []
         self._busy: dict[Any, tuple[Any, str]] = {}
-        try:
-            for names in rounds:
-                self._run_round(names)
-        finally:
-            for actor in [*self._idle, *(actor for actor, _ in self._busy.values())]:
-                ray.kill(actor)
+        with remembered_interrupt() as self._interrupted:
+            try:
+                for names in rounds:
+                    self._run_round(names)
+            finally:
+                for actor in [*self._idle, *(actor for actor, _ in self._busy.values())]:
+                    ray.kill(actor)
 
     def _run_round(self, names: Sequence[str]) -> None:
         self._todo = deque(names)
@@ -176,6 +178,8 @@ class Pool:
         import ray
 
         ended, _ = ray.wait(list(self._busy), num_returns=1, timeout=PATIENCE_SECONDS)
+        if self._interrupted.is_set():
+            raise KeyboardInterrupt
         if not ended:
             self._say_who_waits()
             return

@@ -151,6 +151,8 @@ def test_a_killed_build_goes_on_where_it_stopped(after: int, tmp_path: Path) -> 
     (tmp_path / "index" / "segments" / "0000-00003-0000").mkdir(
         exist_ok=True
     )  # what a task leaves when killed
+    for name in ("plan.json.tmp", "index.json.tmp"):  # what a kill in the middle of writing one leaves
+        (tmp_path / "index" / name).write_text('{"cut sh')
     build_index(sources, tmp_path / "index", options)
     assert len(times) == len(FILES) * (after + 1)
     finished = {

@@ -137,7 +137,7 @@ def test_killed_while_the_index_is_built_the_same_command_goes_on(undisturbed, t
     config, expected = undisturbed
     raw = yaml.safe_load(config.read_text())
     with open(tmp_path / "long.jsonl", "w") as handle:  # what takes seconds to index, and matches nothing
-        for number in range(3000):
+        for number in range(8000):
             handle.write(json.dumps({"id": f"long-{number}", "text": os.urandom(5000).hex()}) + "\n")
     raw["corpus"] = {"sources": [*raw["corpus"]["sources"], str(tmp_path / "long.jsonl")]}
     own, out = tmp_path / "small.yaml", tmp_path / "small"
