@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from extraction.shares import clopper_pearson
+
 Floats = NDArray[np.float64]
 
 CONTRADICTED, NOT_CONTRADICTED = "contradicted", "not contradicted"
@@ -53,9 +55,10 @@ def many_run_bound(
         ("true positives", true_positives, positives), ("false positives", false_positives, negatives)
     )
     _check_rates(alpha, delta)
-    rate = _lower(true_positives, positives, alpha / 2) - delta
-    false_rate = 1 - _lower(negatives - false_positives, negatives, alpha / 2)
-    epsilon = math.log(rate / false_rate) if rate > false_rate else 0.0
+    # A two-sided interval leaves alpha / 2 beyond each of its limits.
+    low, _ = clopper_pearson(true_positives, positives, 1 - alpha)
+    _, high = clopper_pearson(false_positives, negatives, 1 - alpha)
+    epsilon = math.log((low - delta) / high) if low - delta > high else 0.0
     return Bound(epsilon, delta, 1 - alpha)
 
 
@@ -149,13 +152,6 @@ def _best_threshold(trained: Floats, untrained: Floats, alpha: float, delta: flo
 
     thresholds: list[float] = np.unique(np.concatenate([trained, untrained])).tolist()
     return max(thresholds, key=bound)
-
-
-def _lower(hits: int, trials: int, tail: float) -> float:
-    """One-sided Clopper-Pearson limit."""
-    from scipy.stats import beta
-
-    return float(beta.ppf(tail, hits, trials - hits + 1)) if hits else 0.0
 
 
 def _check_counts(*counts: tuple[str, int, int]) -> None:
