@@ -145,6 +145,10 @@ def _load(settings: VllmSettings, model: ModelSettings, adapter: Path | None, to
         | {"quantization", "enforce_eager"},
         exclude_none=True,
     )
+    if not settings.gpus_per_worker:
+        # vLLM's scheduler, in a process of its own, would spin on a core that the model needs: 190 against 293
+        # tokens/s for a model of 135 million parameters on two cores.
+        os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
     if adapter is not None:
         wanted |= {"enable_lora": True, "max_lora_rank": _rank(adapter)}
     if settings.tensor_parallel_size > 1:
