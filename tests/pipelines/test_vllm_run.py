@@ -36,7 +36,7 @@ def published(out):
 
 @contextmanager
 def worker_killed(out):
-    """Kill the worker as soon as two parts are published; what it was, with its engine, and what was published then."""
+    """Kill the worker as soon as two parts are published; its processes, and what was published then."""
     found = {}
 
     def kill():
@@ -44,7 +44,7 @@ def worker_killed(out):
             time.sleep(0.01)
         family = psutil.Process().children(recursive=True)
         worker = next(p for p in family if "".join(p.cmdline()[:1]).startswith("ray::_Worker"))
-        found.update(before=before, engine=worker.children(recursive=True))
+        found.update(before=before, processes=[worker, *worker.children(recursive=True)])
         worker.kill()
 
     killer = threading.Thread(target=kill, daemon=True)
@@ -77,8 +77,8 @@ def test_a_run_on_vllm_whose_worker_is_killed_accounts_for_every_request_and_rep
         report = json.loads(run_pipeline(config, out, None, skip_bad_records=False).read_text())
     assert "a worker failed (ActorDiedError: its process died), attempt 1 of 3" in capfd.readouterr().err
     assert killed["before"].items() <= published(out).items()
-    # An engine that outlives its worker holds the GPU, and no other can start there.
-    assert killed["engine"] and psutil.wait_procs(killed["engine"], timeout=30)[1] == []
+    # A process of vLLM that outlives its worker holds the GPU, and no other can start there.
+    assert psutil.wait_procs(killed["processes"], timeout=30)[1] == []
     rows = PartStore(str(out / "generations")).read_all(GENERATION_SCHEMA).to_pylist()
     planned = PartStore(str(out / "plan")).read_all(REQUEST_SCHEMA)["request_id"].to_pylist()
     assert [row["request_id"] for row in rows] == planned
