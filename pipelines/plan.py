@@ -85,7 +85,8 @@ def check_reachable(config: RunConfig, longest: Mapping[str, int]) -> None:
 def next_round(config: RunConfig, longest: Mapping[str, int], done: Mapping[str, Progress]) -> dict[str, int]:
     """How many more requests each family needs, by what its outputs were long so far.
 
-    Empty when every budget is reached, or no request is left to plan.
+    Empty when every budget is reached, or no request is left to plan. A family of whose requests none gave a token
+    gets no more: they all failed, and more would.
     """
     budget = max(config.budgets)
     wanted = {
@@ -105,6 +106,8 @@ def _requests_for(target: float, longest: int, done: Progress) -> int:
         return 0
     if not done.requests:
         return math.ceil(missing / longest)
+    if not done.tokens:
+        return 0
     expected = missing / max(done.tokens / done.requests, 1.0)
     # Lengths vary about as much as their mean: two standard deviations more save a round, and its engines' start.
     return math.ceil(expected + 2 * math.sqrt(expected))

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +17,7 @@ from extraction.token_bytes import TokenBytes
 from tests.extraction.test_transformers_engine import score_alone
 from tests.extraction.tiny_models import byte_level_tokenizer, llama, lora_adapter, request
 
-pytestmark = [
-    pytest.mark.vllm,
-    pytest.mark.filterwarnings("default"),
-    pytest.mark.skipif(
-        find_spec("vllm") is None,
-        reason="vLLM is not installed in this environment; `make test-vllm` has one that has it",
-    ),
-]
+pytestmark = pytest.mark.vllm
 
 
 @pytest.fixture(scope="module")

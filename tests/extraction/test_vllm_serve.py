@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +22,7 @@ from extraction.token_bytes import TokenBytes
 from tests.extraction.test_transformers_engine import score_alone
 from tests.extraction.tiny_models import byte_level_tokenizer, llama, request
 
-pytestmark = [
-    pytest.mark.vllm,
-    pytest.mark.filterwarnings("default"),
-    pytest.mark.skipif(
-        find_spec("vllm") is None,
-        reason="vLLM is not installed in this environment; `make test-vllm` has one that has it",
-    ),
-]
+pytestmark = pytest.mark.vllm
 KEY = "a-key-for-this-test"
 
 

@@ -10,7 +10,15 @@ from extraction.model import ModelSettings, load_tokenizer
 from extraction.prompts import load_prompts
 from pipelines.config import load_config, parse_config
 from pipelines.parts import PartStore
-from pipelines.plan import check_reachable, next_round, planned_parts, progress_of, read_requests, write_round
+from pipelines.plan import (
+    Progress,
+    check_reachable,
+    next_round,
+    planned_parts,
+    progress_of,
+    read_requests,
+    write_round,
+)
 from tests.pipelines.small_run import raw_config, write_inputs
 
 SERVER = {"kind": "endpoint", "base_url": "http://127.0.0.1:1/v1", "model_name": "m"}
@@ -136,6 +144,12 @@ def test_fields_are_overridden_from_the_command_line(folder, tmp_path):
     for bad in ("seed", "seed.x=1", "=1", "seed=[", "sed=1"):
         with pytest.raises(InputError):
             load_config(path, [bad])
+
+
+def test_a_family_whose_requests_all_failed_gets_no_more(folder):
+    config = parse_config(raw_config(folder, budgets=[1000]), "small")
+    done = {"empty": Progress(requests=4, tokens=0), "public": Progress(requests=4, tokens=28)}
+    assert set(next_round(config, {"empty": 300, "public": 300}, done)) == {"public"}
 
 
 def test_rounds_go_on_until_the_largest_budget_is_reached(folder, tmp_path):

@@ -5,7 +5,6 @@ import os
 import threading
 import time
 from contextlib import contextmanager
-from importlib.util import find_spec
 
 import psutil
 import pytest
@@ -16,14 +15,7 @@ from pipelines.run import run_pipeline
 from tests.extraction.tiny_models import byte_level_tokenizer, llama
 from tests.pipelines.small_run import small_config, write_inputs
 
-pytestmark = [
-    pytest.mark.vllm,
-    pytest.mark.filterwarnings("default"),
-    pytest.mark.skipif(
-        find_spec("vllm") is None,
-        reason="vLLM is not installed in this environment; `make test-vllm` has one that has it",
-    ),
-]
+pytestmark = pytest.mark.vllm
 
 
 def published(out):
@@ -60,8 +52,7 @@ def test_a_run_on_vllm_whose_worker_is_killed_accounts_for_every_request_and_rep
     folder = tmp_path / "inputs"
     write_inputs(folder)
     model = llama(tmp_path / "model")
-    if not (model / "tokenizer.json").exists():
-        byte_level_tokenizer(model)
+    byte_level_tokenizer(model)
     config = small_config(
         folder,
         model={"path": str(model), "dtype": "float32"},
