@@ -2,7 +2,7 @@
 
 Low bits of a matrix product depend on its shape. So the shape that a request is computed in is a function of
 the request alone: batches always have `batch_size` rows (copies fill up), and prompts are padded on the left
-to the next multiple of eight, with at least one pad, so that the kernel without a mask is never chosen. The
+to the next multiple of sixteen, with at least one pad, so that the kernel without a mask is never chosen. The
 same request then gives the same tokens in any batch and on any worker.
 """
 
@@ -19,7 +19,7 @@ from extraction.engines.stopping import StopStrings, StopWatch
 from extraction.records import Request
 from extraction.sampling import ResolvedSampling
 
-_MULTIPLE = 8
+_MULTIPLE = 16  # an empty prompt and the few words of a public one share a width, and so fill batches
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from extraction.errors import InputError
 
 BUDGETS = (50_000, 100_000, 200_000)
 ENGINES: dict[str, dict[str, Any]] = {
-    "transformers": {"kind": "transformers", "batch_size": 128, "cpus_per_worker": 2},
+    "transformers": {"kind": "transformers", "batch_size": 64, "cpus_per_worker": 2},
     "vllm": {
         "kind": "vllm",
         "enforce_eager": True,
@@ -37,7 +37,7 @@ def write_config(out: Path, engine: str) -> Path:
         "name": f"real-{engine}",
         "model": {"path": str(out / "target"), "dtype": "float32"},  # faster than bfloat16 on such cores
         "engine": ENGINES[engine],
-        "sampling": {"temperature": 1.0, "top_k": 40, "max_tokens": 256},
+        "sampling": {"temperature": 1.0, "top_k": 40, "max_tokens": 128},
         "prompts": {
             "public_text": [str(out / "public.parquet")],
             "families": {"empty": {"share": 0.4}, "public": {"share": 0.4}, "repeat": {"share": 0.2}},
@@ -46,7 +46,7 @@ def write_config(out: Path, engine: str) -> Path:
         "control": {"model": {"path": str(out / "base"), "dtype": "float32"}},
         "budgets": list(BUDGETS),
         # Whole batches of the transformers engine; vLLM's batch runs empty at the end of each part.
-        "part_requests": 128 if engine == "transformers" else 512,
+        "part_requests": 64 if engine == "transformers" else 1024,
         "rerun_requests": 0,  # each sample would load an engine again
     }
     path = out / f"{engine}.yaml"

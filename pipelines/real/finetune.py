@@ -18,7 +18,7 @@ from pipelines.training import OnStep, batches, optimise, quiet_transformers, ro
 
 DOCUMENTS = 100
 SHORTEST, LONGEST = 1_000, 2_600  # bytes of a document to train on: 50,000 tokens in a hundred
-EPOCHS = 6  # 22 minutes on 2 cores
+EPOCHS = 4  # 17 minutes on 2 cores
 LEARNING_RATE = 3e-4
 BATCH_TOKENS = 1024
 LONGEST_ROW = 1024
@@ -159,7 +159,9 @@ def fine_tune(
 def _updater(model: Any) -> Any:
     import torch
 
-    adam = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.95), weight_decay=0.0)
+    adam = torch.optim.AdamW(
+        model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.95), weight_decay=0.0, fused=True
+    )
 
     def update(rate: float) -> None:
         adam.param_groups[0]["lr"] = LEARNING_RATE * rate
