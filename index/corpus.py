@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -166,27 +165,48 @@ class Index:
         Raises:
             ValueError: a text is shorter.
         """
+        counts = Counts(np.zeros(len(texts), dtype=np.int64), np.zeros(len(texts), dtype=np.int64))
+        for buffer, _, documents, occurrences, _ in self._counted(texts, 0):
+            counts.documents[buffer.numbers] += documents
+            counts.occurrences[buffer.numbers] += occurrences
+        return counts
+
+    def document_ids(self, texts: Sequence[bytes], limit: int = 10) -> list[list[str]]:
+        """List the first `limit` ids, in stored order, of the documents that hold each text.
+
+        Args:
+            texts: each at least `info.min_bytes` long.
+            limit: the most ids for a text.
+
+        Raises:
+            ValueError: a text is shorter.
+        """
+        ids: list[list[str]] = [[] for _ in texts]
+        for buffer, segment, _, _, kept in self._counted(texts, limit):
+            for row, column in np.argwhere(kept >= 0).tolist():
+                own = ids[buffer.numbers[row]]
+                if len(own) < limit:
+                    own += segment.ids_of(int(kept[row, column]), limit - len(own))
+        return ids
+
+    def _counted(
+        self, texts: Sequence[bytes], limit: int
+    ) -> Iterator[tuple[QueryBuffer, Segment, Int64, Int64, Int64]]:
+        """Count texts buffer by buffer in each segment, with the first `limit` documents of each; -1 is none."""
         from index.search import count_texts
 
         if any(len(text) < self._manifest.min_bytes for text in texts):
-            raise ValueError(f"texts to count must have at least {self._manifest.min_bytes} bytes")
-        counts = Counts(np.zeros(len(texts), dtype=np.int64), np.zeros(len(texts), dtype=np.int64))
+            raise ValueError(f"texts to look up must have at least {self._manifest.min_bytes} bytes")
         for buffer in query_buffers(texts, 0):
             for segment in self._segments:
-                self._count_in(segment, buffer, counts, count_texts)
-        return counts
-
-    @staticmethod
-    def _count_in(segment: Segment, buffer: QueryBuffer, counts: Counts, count_texts: Any) -> None:
-        documents, occurrences = (np.zeros(buffer.numbers.size, dtype=np.int64) for _ in range(2))
-        done, needed = 0, 1024
-        while needed:
-            room = np.empty(needed, dtype=np.int64)
-            done, needed = count_texts(
-                segment.tables, buffer.data, buffer.firsts, buffer.lasts, done, room, documents, occurrences
-            )
-        counts.documents[buffer.numbers] += documents
-        counts.occurrences[buffer.numbers] += occurrences
+                documents, occurrences = (np.zeros(buffer.numbers.size, dtype=np.int64) for _ in range(2))
+                kept = np.full((buffer.numbers.size, limit), -1, dtype=np.int64)
+                span = (segment.tables, buffer.data, buffer.firsts, buffer.lasts)
+                done, needed = 0, max(1024, limit)
+                while needed:
+                    room = np.empty(needed, dtype=np.int64)
+                    done, needed = count_texts(*span, done, room, documents, occurrences, kept)
+                yield buffer, segment, documents, occurrences, kept
 
     def count_windows(self, text: bytes, starts: Int64, ends: Int64) -> Counts:
         """Count the documents and places that hold each of many windows of one text.
@@ -235,23 +255,6 @@ class Index:
         periodic = np.zeros(firsts.size, dtype=np.bool_)
         mark_periodic(buffer.data, firsts, lasts, layout_for(self._manifest.min_bytes).numbers, periodic)
         return periodic
-
-    def document_ids(self, text: bytes, limit: int = 10) -> list[str]:
-        """List the first `limit` ids, in stored order, of the documents that hold a text."""
-        from index.search import find_documents
-
-        if len(text) < self._manifest.min_bytes:
-            raise ValueError(f"texts to look up must have at least {self._manifest.min_bytes} bytes")
-        (buffer,) = query_buffers([text], 0)
-        span = (buffer.data, buffer.firsts[0], buffer.lasts[0])
-        ids: list[str] = []
-        for segment in self._segments:
-            (documents,) = grow(partial(find_documents, segment.tables, *span), 1, size=256)
-            for document in np.unique(documents).tolist():
-                if len(ids) >= limit:
-                    return ids
-                ids += segment.ids_of(document, limit - len(ids))
-        return ids
 
     def count_strings(
         self, strings: Sequence[str], *, ignore_case: bool = False, whole_words: bool = False

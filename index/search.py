@@ -331,55 +331,50 @@ def count_texts(
     room: Array,
     documents: Array,
     occurrences: Array,
+    kept: Array,
 ) -> Any:
-    """Add the counts of texts `done`.. to the totals, until all are counted or `room` is too small for one.
+    """Count texts `done`.. until all are counted or `room` is too small for one.
+
+    The first documents that hold a text are written to its row of `kept`, ascending, as far as there is room.
 
     Returns:
         The number of texts that are counted, and the room that the next one needs.
     """
     least, _, longest_period = t.layout
     for n in range(done, firsts.size):
-        period, length = periodic_prefix(query, firsts[n], longest_period, least)
-        if period > 0 and length >= lasts[n] - firsts[n]:
-            length = lasts[n] - firsts[n]
-            records, places, _ = count_periodic(t.runs, t.copies, query, firsts[n], length, period, room)
-            documents[n] += records
-            occurrences[n] += places
+        length = lasts[n] - firsts[n]
+        period, periodic = periodic_prefix(query, firsts[n], longest_period, least)
+        if period > 0 and periodic >= length:
+            records, places, found = count_periodic(t.runs, t.copies, query, firsts[n], length, period, room)
+            documents[n], occurrences[n] = records, places
+            for r in range(min(found, kept.shape[1])):
+                kept[n, r] = room[r]
             continue
         found = gather_occurrences(t, query, firsts[n], lasts[n], room)
         if found > room.size:
             return n, found
-        rows = np.sort(room[:found])
-        document = np.int64(0)
-        counted = np.int64(-1)
-        for r in range(found):
-            if r > 0 and rows[r] == rows[r - 1]:
-                continue
-            document = document_of(t.starts, rows[r], document)
-            copies = t.copies[document + 1] - t.copies[document]
-            occurrences[n] += copies
-            if document != counted:
-                documents[n] += copies
-                counted = document
+        documents[n], occurrences[n] = _count_gathered(t, np.sort(room[:found]), kept[n])
     return firsts.size, 0
 
 
 @plain_kernel
-def find_documents(t: Tables, query: Array, first: Any, last: Any, out: Array) -> Any:
-    """Write the documents that hold `query[first:last]`, some more than once.
-
-    Returns:
-        How many were to be written; where that is more than fits, call again with a larger array.
-    """
-    least, _, longest_period = t.layout
-    period, length = periodic_prefix(query, first, longest_period, least)
-    if period > 0 and length >= last - first:
-        _, _, n = count_periodic(t.runs, t.copies, query, first, last - first, period, out)
-        return n
-    n = gather_occurrences(t, query, first, last, out)
-    for r in range(min(n, out.size)):
-        out[r] = document_of(t.starts, out[r], np.int64(0))
-    return n
+def _count_gathered(t: Tables, rows: Array, kept: Array) -> Any:
+    """Count the records that hold sorted positions, and the places in them; the first documents go to `kept`."""
+    records = places = distinct = document = np.int64(0)
+    counted = np.int64(-1)
+    for r in range(rows.size):
+        if r > 0 and rows[r] == rows[r - 1]:
+            continue
+        document = document_of(t.starts, rows[r], document)
+        copies = t.copies[document + 1] - t.copies[document]
+        places += copies
+        if document != counted:
+            if distinct < kept.size:
+                kept[distinct] = document
+            distinct += 1
+            records += copies
+            counted = document
+    return records, places
 
 
 @plain_kernel

@@ -23,7 +23,7 @@ def warm() -> None:
                 "the index does not find a text that it holds; report this with the versions in use"
             )
         index.count_windows(piece, np.arange(0, 40), np.arange(60, 100))
-        index.document_ids(piece)
+        index.document_ids([piece])
         index.count_strings(["word 7", "text"], whole_words=True)
 
 

@@ -189,7 +189,7 @@ def write_passages(
         found.clusters,
         counts.documents,
         counts.occurrences,
-        [index.document_ids(text, DOCUMENT_IDS) for text in passages.texts],
+        index.document_ids(passages.texts, DOCUMENT_IDS),
     )
     table = _replace(table, "identifier_types", _types_in(table["text"].to_pylist(), settings))
     if names:

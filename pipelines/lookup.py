@@ -29,19 +29,16 @@ def matches_of(
     ]
     pieces = [text[r.start : r.end] for text, found in zip(texts, ranges, strict=True) for r in found]
     counts = index.count(pieces)
-    numbers = iter(zip(pieces, counts.documents.tolist(), counts.occurrences.tolist(), strict=True))
-    return [[_match(index, r, next(numbers), ids) for r in found] for found in ranges]
-
-
-def _match(index: Index, found: Range, counted: tuple[bytes, int, int], ids: int) -> dict[str, Any]:
-    piece, documents, occurrences = counted
-    return {
-        "start": found.start,
-        "end": found.end,
-        "documents": documents,
-        "occurrences": occurrences,
-        "document_ids": index.document_ids(piece, ids),
-    }
+    matches = iter(
+        {"documents": documents, "occurrences": occurrences, "document_ids": named}
+        for documents, occurrences, named in zip(
+            counts.documents.tolist(),
+            counts.occurrences.tolist(),
+            index.document_ids(pieces, ids),
+            strict=True,
+        )
+    )
+    return [[{"start": r.start, "end": r.end} | next(matches) for r in found] for found in ranges]
 
 
 def whole_characters(text: bytes, ranges: Sequence[Range], least: int) -> list[Range]:

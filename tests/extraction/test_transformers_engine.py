@@ -207,4 +207,4 @@ def test_batches_hold_every_request_once_and_one_width_each() -> None:
 
 @pytest.mark.parametrize("tokens", [1, 7, 8, 9, 64])
 def test_there_is_always_a_pad(tokens: int) -> None:
-    assert padded_width(tokens) > tokens and padded_width(tokens) % 8 == 0
+    assert padded_width(tokens) > tokens and padded_width(tokens) % 16 == 0

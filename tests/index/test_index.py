@@ -52,11 +52,19 @@ def test_documents_come_once_with_all_their_ids(parts: int, make_index: Callable
     assert [text for shard in shards for _, text in shard] == [text for _, text in found]
 
 
-def test_document_ids_are_limited(make_index: Callable[..., Index]) -> None:
-    index = make_index(TEXTS, parts=3)
-    assert set(index.document_ids(TEXTS[0].encode())) == {"d0", "d7", "d14"}
-    assert len(index.document_ids(TEXTS[0].encode(), limit=2)) == 2
-    assert index.document_ids(b"nothing like it stands anywhere in the corpus at all!!") == []
+def test_document_ids_are_limited_and_in_stored_order(make_index: Callable[..., Index]) -> None:
+    index = make_index([*TEXTS, "-" * 300, "-" * 200], parts=3)
+    absent = b"nothing like it stands anywhere in the corpus at all!!"
+    asked = [TEXTS[0].encode(), absent, b"-" * 200, TEXTS[1].encode()]
+    found = index.document_ids(asked)
+    assert [sorted(ids) for ids in found[:3]] == [
+        ["d0", "d14", "d7"],
+        [],
+        [f"d{len(TEXTS)}", f"d{len(TEXTS) + 1}"],
+    ]
+    assert [len(ids) for ids in found] == index.count(asked).documents.tolist()
+    for limit in range(4):
+        assert index.document_ids(asked, limit) == [ids[:limit] for ids in found]
 
 
 def test_key_is_secret_and_stays(make_index: Callable[..., Index]) -> None:

@@ -152,7 +152,7 @@ def test_a_million_short_and_a_million_empty_documents(make: Make) -> None:
 
 def test_segments_beyond_4_gib(make: Make, tmp_path: Path) -> None:
     """Positions are 64-bit where they must be: the tables of a small segment, moved to the end of a sparse text."""
-    from index.search import count_texts, find_documents, find_ranges
+    from index.search import count_texts, find_ranges
 
     document = prose(500, 4)
     t = make([document])._segments[0].tables
@@ -174,12 +174,12 @@ def test_segments_beyond_4_gib(make: Make, tmp_path: Path) -> None:
     query = np.frombuffer(
         b"\xfe" * 64 + document[100:300].encode() + b"\xfe" * 64 + bytes(64), dtype=np.uint8
     ).copy()
-    begins, ends, found = (np.zeros(10, dtype=np.int64) for _ in range(3))
+    begins, ends = (np.zeros(10, dtype=np.int64) for _ in range(2))
     assert find_ranges(moved, query, 64, 264, 50, begins, ends) >= 1
     assert (begins[0], ends[0]) == (64, 264)
-    assert find_documents(moved, query, 64, 264, found) >= 1
-    assert found[0] == 0
     documents, occurrences = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    span = (np.array([64]), np.array([264]))
-    assert count_texts(moved, query, *span, 0, np.empty(8, dtype=np.int64), documents, occurrences) == (1, 0)
+    span, kept = (np.array([64]), np.array([264])), np.full((1, 2), -1)
+    room = np.empty(8, dtype=np.int64)
+    assert count_texts(moved, query, *span, 0, room, documents, occurrences, kept) == (1, 0)
     assert documents[0] == occurrences[0] == 3 << 31
+    assert kept.tolist() == [[0, -1]]
