@@ -310,8 +310,13 @@ def _gather_rows(
 
 @plain_kernel
 def document_of(starts: Array, position: Any, low: Any) -> Any:
-    """The document that holds a position, not before document `low`."""
+    """The document that holds a position, not before document `low`; those near `low` are looked at first."""
     high = starts.size - 1
+    step = np.int64(1)
+    while low + step < high and starts[low + step] <= position:
+        low += step
+        step <<= 1
+    high = min(high, low + step)
     while low + 1 < high:
         middle = (low + high) >> 1
         if starts[middle] <= position:
