@@ -40,7 +40,7 @@ def write_config(out: Path, engine: str) -> Path:
         "sampling": {"temperature": 1.0, "top_k": 40, "max_tokens": 128},
         "prompts": {
             "public_text": [str(out / "public.parquet")],
-            "families": {"empty": {"share": 0.4}, "public": {"share": 0.4}, "repeat": {"share": 0.2}},
+            "families": {"empty": {"share": 0.5}, "public": {"share": 0.5}},
         },
         "corpus": {"sources": [str(out / "corpus.parquet")], "index": str(out / "index")},
         "control": {"model": {"path": str(out / "base"), "dtype": "float32"}},
