@@ -10,7 +10,7 @@ from extraction.errors import InputError
 
 BUDGETS = (50_000, 100_000, 200_000)
 ENGINES: dict[str, dict[str, Any]] = {
-    "transformers": {"kind": "transformers", "batch_size": 64, "cpus_per_worker": 2},
+    "transformers": {"kind": "transformers", "batch_size": 112, "cpus_per_worker": 2},
     "vllm": {
         "kind": "vllm",
         "enforce_eager": True,
@@ -45,8 +45,8 @@ def write_config(out: Path, engine: str) -> Path:
         "corpus": {"sources": [str(out / "corpus.parquet")], "index": str(out / "index")},
         "control": {"model": {"path": str(out / "base"), "dtype": "float32"}},
         "budgets": list(BUDGETS),
-        # Whole batches of the transformers engine; vLLM's batch runs empty at the end of each part.
-        "part_requests": 64 if engine == "transformers" else 1024,
+        # Whole batches of the transformers engine, seven a family; vLLM's batch runs empty at the end of each part.
+        "part_requests": 112 if engine == "transformers" else 1024,
         "rerun_requests": 0,  # each sample would load an engine again
     }
     path = out / f"{engine}.yaml"
