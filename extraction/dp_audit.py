@@ -6,7 +6,8 @@ Jagielski 2023, theorem 5.2). A claim is contradicted or not contradicted; no au
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,8 +63,10 @@ def many_run_bound(
     return Bound(epsilon, delta, 1 - alpha)
 
 
-def many_run_audit(trained: Floats, untrained: Floats, alpha: float, delta: float, seed: int) -> Bound:
-    """Choose a threshold on one half of the models and bound epsilon on the other.
+def many_run_counts(
+    trained: Floats, untrained: Floats, alpha: float, delta: float, seed: int
+) -> tuple[int, int, int, int]:
+    """Choose a threshold on one half of the models and count on the other, for `many_run_bound`.
 
     Args:
         trained: float64[m], scores of models trained with the canary, higher for those; m > 1, no NaN.
@@ -71,18 +74,15 @@ def many_run_audit(trained: Floats, untrained: Floats, alpha: float, delta: floa
         alpha: level of the test.
         delta: of the claim.
         seed: of the halves.
+
+    Returns:
+        True positives, positives, false positives, negatives.
     """
     rng = np.random.default_rng(seed)
     (chosen, kept), (other_chosen, other_kept) = _halves(trained, rng), _halves(untrained, rng)
     threshold = _best_threshold(chosen, other_chosen, alpha, delta)
-    return many_run_bound(
-        int((kept >= threshold).sum()),
-        kept.size,
-        int((other_kept >= threshold).sum()),
-        other_kept.size,
-        alpha,
-        delta,
-    )
+    hits, false = int((kept >= threshold).sum()), int((other_kept >= threshold).sum())
+    return hits, kept.size, false, other_kept.size
 
 
 def one_run_bound(canaries: int, guesses: int, correct: int, delta: float, level: float) -> Bound:
@@ -110,6 +110,26 @@ def one_run_bound(canaries: int, guesses: int, correct: int, delta: float, level
         middle = (low + high) / 2
         low, high = (middle, high) if rejected(middle) else (low, middle)
     return Bound(low, delta, 1 - level)
+
+
+def one_run_best(
+    canaries: int, guessed: Sequence[tuple[int, int]], delta: float, level: float
+) -> tuple[Bound, tuple[int, int]]:
+    """The best bound of several numbers of guesses, each tested at its share of the level (Bonferroni).
+
+    Args:
+        canaries: each in or out of the training data by a fair coin.
+        guessed: guesses and how many of them were right, for each number of guesses.
+        delta: of the claim.
+        level: of the whole test.
+
+    Returns:
+        The bound, and the guesses that it comes from.
+    """
+    share = level / len(guessed)
+    bounds = [one_run_bound(canaries, guesses, correct, delta, share) for guesses, correct in guessed]
+    best = max(range(len(bounds)), key=lambda n: bounds[n].epsilon)
+    return replace(bounds[best], confidence=1 - level), guessed[best]
 
 
 def one_run_p_value(canaries: int, guesses: int, correct: int, epsilon: float, delta: float) -> float:

@@ -4,8 +4,9 @@ import pytest
 from extraction.dp_audit import (
     CONTRADICTED,
     NOT_CONTRADICTED,
-    many_run_audit,
     many_run_bound,
+    many_run_counts,
+    one_run_best,
     one_run_bound,
     one_run_guesses,
     one_run_p_value,
@@ -64,25 +65,65 @@ def test_guesses_are_the_extremes() -> None:
     assert one_run_guesses(included, scores, 1) == 1
 
 
-def test_null_scores_contradict_no_more_often_than_the_level() -> None:
+# A simulation of 1,000 audits at level 0.05: what is added to 50 is two standard errors of the simulation.
+AUDITS, MOST = 1000, 50 + 14
+
+
+def test_null_scores_contradict_one_run_no_more_often_than_the_level() -> None:
     rng = np.random.default_rng(3)
-    contradicted = many = 0
-    for audit in range(1000):
+    contradicted = 0
+    for _ in range(AUDITS):
         included, scores = rng.random(200) < 0.5, rng.normal(size=200)
         right = one_run_guesses(included, scores, 100)
         contradicted += one_run_bound(200, 100, right, 0.0, 0.05).against(0.0) == CONTRADICTED
-        if audit < 200:
-            found = many_run_audit(rng.normal(size=40), rng.normal(size=40), 0.05, 0.0, seed=audit)
-            many += found.against(0.0) == CONTRADICTED
-    # The level is 0.05; what is added is two standard errors of the simulation.
-    assert contradicted <= 50 + 14
-    assert many <= 10 + 6
+    assert contradicted <= MOST
+
+
+def test_null_scores_contradict_no_more_often_when_the_best_of_several_guesses_is_taken() -> None:
+    rng = np.random.default_rng(4)
+    contradicted = 0
+    for _ in range(AUDITS):
+        included, scores = rng.random(200) < 0.5, rng.normal(size=200)
+        guessed = [(number, one_run_guesses(included, scores, number)) for number in (10, 50, 100, 200)]
+        contradicted += one_run_best(200, guessed, 0.0, 0.05)[0].against(0.0) == CONTRADICTED
+    assert contradicted <= MOST
+
+
+def test_null_scores_contradict_many_runs_no_more_often_than_the_level() -> None:
+    rng = np.random.default_rng(5)
+    contradicted = 0
+    for audit in range(AUDITS):
+        counts = many_run_counts(rng.normal(size=40), rng.normal(size=40), 0.05, 0.0, seed=audit)
+        contradicted += many_run_bound(*counts, 0.05, 0.0).against(0.0) == CONTRADICTED
+    assert contradicted <= MOST
+
+
+def test_a_true_claim_is_contradicted_no_more_often_than_the_level() -> None:
+    """Randomised response with epsilon 1 leaks all that its claim allows."""
+    rng = np.random.default_rng(6)
+    honest = 1 / (1 + np.exp(-1.0))
+    contradicted = 0
+    for _ in range(AUDITS):
+        included = rng.random(200) < 0.5
+        said = np.where(rng.random(200) < honest, included, ~included)
+        right = one_run_guesses(included, said + rng.random(200) / 2, 200)
+        contradicted += one_run_bound(200, 200, right, 0.0, 0.05).against(1.0) == CONTRADICTED
+    assert 0 < contradicted <= MOST
 
 
 def test_many_runs_that_differ_contradict_a_small_claim() -> None:
     rng = np.random.default_rng(4)
-    found = many_run_audit(rng.normal(3, 1, 400), rng.normal(0, 1, 400), 0.05, 1e-5, seed=0)
-    assert 1.0 < found.epsilon < 6.0
+    counts = many_run_counts(rng.normal(3, 1, 400), rng.normal(0, 1, 400), 0.05, 1e-5, seed=0)
+    assert counts[1::2] == (200, 200)
+    assert 1.0 < many_run_bound(*counts, 0.05, 1e-5).epsilon < 6.0
+
+
+def test_the_best_of_several_numbers_of_guesses_shares_the_level() -> None:
+    guessed = [(100, 90), (600, 400)]
+    bound, best = one_run_best(1000, guessed, 0.0, 0.05)
+    assert best == (100, 90)
+    assert bound.epsilon == one_run_bound(1000, 100, 90, 0.0, 0.025).epsilon < 1.6308
+    assert bound.confidence == 0.95
 
 
 @pytest.mark.parametrize(
