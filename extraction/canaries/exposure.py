@@ -74,9 +74,23 @@ def exact(ids: Sequence[str], scores: Floats, alternatives: Floats) -> list[Expo
     Raises:
         ValueError: a score is no finite number: a NaN is not "safe".
     """
+    return ranked(ids, scores, alternatives, alternatives.size + 1)
+
+
+def ranked(ids: Sequence[str], scores: Floats, alternatives: Floats, space: int) -> list[Exposure]:
+    """Exposure of canaries where every alternative that may come before them was scored.
+
+    Args:
+        ids: the canaries'.
+        scores: float64[c], their log-perplexities.
+        alternatives: float64[n], those of all other fillings up to the highest of the canaries' own.
+        space: |R|, all alternatives and one canary.
+
+    Raises:
+        ValueError: a score is no finite number: a NaN is not "safe".
+    """
     _check(scores, alternatives)
     ordered = np.sort(alternatives)
-    space = alternatives.size + 1
     found = []
     for name, score in zip(ids, scores.tolist(), strict=True):
         below, upto = np.searchsorted(ordered, score, "left"), np.searchsorted(ordered, score, "right")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from extraction.errors import InputError
+from pipelines.progress import inert
 
 app = typer.Typer(
     help="Canaries: records planted before training, and how well the model remembers them.",
@@ -15,9 +16,65 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def _canary() -> None:
-    """Canaries: records planted before training, and how well the model remembers them."""
+@app.command()
+def make(
+    config: Annotated[Path, typer.Argument(help="A configuration in YAML; copy configs/canaries.yaml.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="A new folder for the copy of the corpus and the key.")
+    ] = None,
+) -> None:
+    """Plant canaries in a copy of a corpus, each as often as the configuration says, and seal the key to them.
+
+    The seal that is printed can be written down elsewhere before training: a key that was made to fit has another.
+
+    Example: extraction canary make configs/canaries.yaml --out canaries/chat
+    """
+    from pipelines.canaries.make import load_canary_settings, make_canaries
+
+    settings = load_canary_settings(config)
+    made = make_canaries(settings, out or settings.out or Path("canaries") / config.stem)
+    typer.echo(
+        f"{made.canaries:,} canaries, {made.copies:,} records added to {made.records:,}; seal of the key: {made.seal}"
+    )
+    for path in (made.corpus, made.key):
+        typer.echo(inert(str(path)))
+
+
+@app.command()
+def score(
+    model: Annotated[str, typer.Argument(help="Folder or GGUF file of the model under test.")],
+    key: Annotated[Path, typer.Argument(help="The key.json that `extraction canary make` wrote.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for exposures.json and exposures.html.")],
+    run: Annotated[
+        Path | None, typer.Option("--run", help="An extraction run of the model, to look for canaries in.")
+    ] = None,
+    device: Annotated[str, typer.Option("--device", help="A torch device: cpu, cuda.")] = "cpu",
+    enumerate_up_to: Annotated[
+        int,
+        typer.Option(
+            min=0, max=10_000_000, help="Fillings of a format that are all scored; more are sampled."
+        ),
+    ] = 10_000_000,
+    search: Annotated[
+        int, typer.Option("--search", min=1, help="Prefixes that a search asks the model about at most.")
+    ] = 20_000,
+    seed: Annotated[int, typer.Option("--seed", help="Of the samples and intervals.")] = 0,
+) -> None:
+    """Score every planted canary: log-perplexity, rank among all fillings of its blank, exposure.
+
+    Example: extraction canary score models/chat canaries/chat/key.json --out runs/canaries --run runs/chat
+    """
+    from extraction.canaries.measure import Limits
+    from extraction.model import ModelSettings
+    from pipelines.canaries.page import sentences
+    from pipelines.canaries.score import ScoreOptions, score_canaries
+
+    options = ScoreOptions(ModelSettings(path=model), device, Limits(enumerate_up_to, search, seed), run)
+    paths = score_canaries(key, options, out)
+    for line in sentences(json.loads(paths[0].read_text(encoding="utf-8"))):
+        typer.echo(line)
+    for path in paths:
+        typer.echo(inert(str(path)))
 
 
 @app.command()
