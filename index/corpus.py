@@ -189,6 +189,14 @@ class Index:
                     own += segment.ids_of(int(kept[row, column]), limit - len(own))
         return ids
 
+    def document_holding(self, text: bytes, name: str, among: int = 10) -> bytes | None:
+        """The text of the document of this id, if it is one of the first of its segment that hold a text."""
+        for _, segment, _, _, kept in self._counted([text], among):
+            for document in kept[kept >= 0].tolist():
+                if name in segment.ids_of(document):
+                    return segment.document(document)
+        return None
+
     def _counted(
         self, texts: Sequence[bytes], limit: int
     ) -> Iterator[tuple[QueryBuffer, Segment, Int64, Int64, Int64]]:

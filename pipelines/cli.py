@@ -20,6 +20,7 @@ from pipelines.commands import (
     membership,
     rank,
     report,
+    review,
     run,
 )
 from pipelines.progress import say
@@ -61,6 +62,9 @@ app.add_typer(dp_audit.app, name="dp-audit")
 app.command()(compare.compare)
 app.command()(report.report)
 app.command()(gate.gate)
+app.command()(review.review)
+app.command("audit-log")(review.audit_log)
+app.command()(review.purge)
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 import difflib
 import types
 import typing
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -125,6 +126,10 @@ class RunConfig(Settings):
         default=2, ge=1, le=100_000, description="Workers that match and tag, a core each."
     )
     control: Control = Field(default=Control(), description="The base model, held-out text, or both.")
+    retention: date | None = Field(
+        default=None,
+        description="The day on which `extraction purge` is due; the review page shows it.",
+    )
     out: Path | None = Field(default=None, description="The run directory; default: runs/<name>.")
 
     @property

@@ -80,6 +80,8 @@ class RunDirectory:
         os.chmod(self.path, 0o700)
         if (self.path / "run.json").exists():
             run = self.read()
+            if run.get("purged"):
+                raise InputError(f"{self.path}: its texts were purged; name another directory with --out")
             _refuse_difference(self.path, run.get("fingerprints") or {}, fingerprints)
         else:
             refuse_foreign_files(self.path)
