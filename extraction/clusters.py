@@ -38,7 +38,7 @@ def cluster_passages(ids: Sequence[str], texts: Sequence[bytes], threshold: floa
     if not ids:
         return []
     # equal sketches are one row; the rows are sorted, so their order is that of no passage
-    sketches, row = np.unique(np.stack([_sketch(text) for text in texts]), axis=0, return_inverse=True)
+    sketches, row = np.unique(np.stack([sketch(text) for text in texts]), axis=0, return_inverse=True)
     links = [np.zeros((0, 2), dtype=np.int64), *_links(sketches, threshold)]
     first, second = np.concatenate(links).T
     shape = (len(sketches), len(sketches))
@@ -91,9 +91,10 @@ def _shingles(text: bytes) -> list[bytes]:
     return sorted({plain[i : i + _SHINGLE].encode() for i in range(max(1, len(plain) - _SHINGLE + 1))})
 
 
-def _sketch(text: bytes) -> Sketches:
+def sketch(text: bytes) -> Sketches:
+    """MinHash values of a text, uint32[128]: the share of equal ones estimates the similarity of two texts."""
     from datasketch import MinHash
 
-    sketch = MinHash(num_perm=_PERMUTATIONS, seed=_SEED)
-    sketch.update_batch(_shingles(text))
-    return np.asarray(sketch.hashvalues, dtype=np.uint32)
+    hashes = MinHash(num_perm=_PERMUTATIONS, seed=_SEED)
+    hashes.update_batch(_shingles(text))
+    return np.asarray(hashes.hashvalues, dtype=np.uint32)

@@ -14,6 +14,7 @@ from extraction.policy import (
     BudgetReachedRule,
     CompleteRule,
     ControlPresentRule,
+    MembershipRule,
     NoIdentifierRule,
     Rule,
     ShareBelowRule,
@@ -65,6 +66,23 @@ class BudgetEvidence:
 
 
 @dataclass(frozen=True)
+class MembershipEvidence:
+    """How the gate over membership attacks came out.
+
+    Attributes:
+        outcome: `pass`, `fail` or `hold`.
+        margin: that it judged by.
+        attacks: how many were declared.
+        same_model: whether they were made on the run's own model, by its digest.
+    """
+
+    outcome: Outcome
+    margin: float
+    attacks: int
+    same_model: bool
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What a report says, as far as rules ask for it.
 
@@ -75,6 +93,7 @@ class Evidence:
         private_documents: the most documents that a private thing stands in.
         identifier_types: the types that were looked for.
         budgets: ascending.
+        membership: None where no membership gate left its evidence with the run.
     """
 
     incomplete: Sequence[str]
@@ -83,6 +102,7 @@ class Evidence:
     private_documents: int | None
     identifier_types: Sequence[str]
     budgets: Sequence[BudgetEvidence]
+    membership: MembershipEvidence | None = None
 
     def at(self, budget: int) -> BudgetEvidence | None:
         """The counts at just this budget."""
@@ -125,6 +145,8 @@ def judge(rule: Rule, evidence: Evidence) -> Finding:
             return _no_identifier(rule, evidence)
         case ShareBelowRule():
             return _share_below(rule, evidence)
+        case MembershipRule():
+            return _membership(rule, evidence.membership)
         case _:
             assert_never(rule)
 
@@ -238,6 +260,19 @@ def _share_below(rule: ShareBelowRule, evidence: Evidence) -> Finding:
     if not bound < rule.share:  # so written that what is no number does not pass
         return Finding(words, "hold", f"too few requests to be sure: {said}", values)
     return Finding(words, "pass", said, values)
+
+
+def _membership(rule: MembershipRule, found: MembershipEvidence | None) -> Finding:
+    words = f"no membership attack on the model is better than a margin of {rule.margin:g}"
+    if found is None:
+        return Finding(words, "hold", "the run holds no membership.json that can be read", {})
+    values: Values = {"margin": found.margin, "attacks": found.attacks}
+    said = f"{found.attacks:,} declared attacks, judged by a margin of {found.margin:g}"
+    if not found.same_model:
+        return Finding(words, "hold", "membership.json does not say that it is of the run's model", values)
+    if found.outcome == "pass" and not found.margin <= rule.margin:
+        return Finding(words, "hold", f"{said}, which is larger", values)
+    return Finding(words, found.outcome, said, values)
 
 
 def _bound(row: BudgetEvidence, confidence: float) -> float | None:

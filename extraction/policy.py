@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from extraction.membership.gate import DEFAULT_MARGIN
 from extraction.settings import Settings
 
 _Budget = Annotated[
@@ -84,7 +85,27 @@ class ShareBelowRule(Settings):
     budget: _Budget
 
 
-Rule = CompleteRule | BudgetReachedRule | ControlPresentRule | AtMostRule | NoIdentifierRule | ShareBelowRule
+class MembershipRule(Settings):
+    """Membership attacks on the same model passed their own gate."""
+
+    kind: Literal["membership"] = Field(
+        "membership",
+        description="`extraction membership gate --out RUN` must have passed on the run's model.",
+    )
+    margin: float = Field(
+        DEFAULT_MARGIN, ge=0.5, le=DEFAULT_MARGIN, description="The largest margin that it may have used."
+    )
+
+
+Rule = (
+    CompleteRule
+    | BudgetReachedRule
+    | ControlPresentRule
+    | AtMostRule
+    | NoIdentifierRule
+    | ShareBelowRule
+    | MembershipRule
+)
 
 
 class Policy(Settings):

@@ -6,7 +6,7 @@ for it on hold instead of ending the whole gate.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,6 +18,7 @@ from extraction.identifiers.records import SINGLE_NAME
 from extraction.policy import CountName, Policy
 from extraction.shares import HitCounts
 from pipelines.config import explain, read_yaml
+from pipelines.membership.evidence import membership_evidence
 from pipelines.parts import write_json
 from pipelines.report.pages import render_page, write_page
 from pipelines.report.render import read_report
@@ -29,6 +30,7 @@ WORDS = {
     "fail": ("private", "Fail", "This run breaks the policy."),
     "hold": ("incomplete", "Hold", "The evidence does not suffice to judge this run."),
 }
+NO_MODEL = "none"  # as reports say it of generations made elsewhere
 COUNTS: tuple[str, ...] = get_args(CountName)
 
 
@@ -61,7 +63,9 @@ def run_gate(run: Path, policy_path: Path) -> tuple[list[Finding], list[Path]]:
     report = read_report(run)
     if not isinstance(report, dict) or report.get("schema_version") != 1:
         raise InputError(f"{run / 'report.json'}: no report of schema version 1; make it again")
-    evidence = evidence_of(report, _state_of(run))
+    evidence = replace(
+        evidence_of(report, _state_of(run)), membership=membership_evidence(run, _model_of(report))
+    )
     findings = [judge(rule, evidence) for rule in policy.rules]
     record = _gate_record(report, policy, findings)
     page = render_page("gate.html", {"gate": record, "words": WORDS[record["outcome"]]})
@@ -85,6 +89,12 @@ def _state_of(run: Path) -> str | None:
         return None
     state = RunDirectory(run).read().get("status")
     return None if state is None else str(state)
+
+
+def _model_of(report: Mapping[str, Any]) -> str | None:
+    """The digest of the model that the run is of."""
+    found = _section(_section(report, "method"), "model").get("fingerprint")
+    return found if isinstance(found, str) and found != NO_MODEL else None
 
 
 def evidence_of(report: Mapping[str, Any], state: str | None) -> Evidence:

@@ -12,6 +12,7 @@ from extraction.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+MODEL_KEY = b"model"  # in a Parquet file's metadata: the digest of the model that was scored
 TRUE, FALSE = ("1", "true", "yes", "member"), ("0", "false", "no", "nonmember")
 
 
@@ -48,7 +49,7 @@ def read_scores(path: Path, label: str = "member", name: str | None = None) -> S
     Raises:
         InputError: it cannot be read, lacks a column, an id comes twice, or a field is no label or number.
     """
-    table = _table(path)
+    table = read_table(path)
     needed = ("id", label, "score")
     missing = [name for name in needed if name not in table.column_names]
     if missing:
@@ -64,14 +65,28 @@ def read_scores(path: Path, label: str = "member", name: str | None = None) -> S
         raise InputError(f"{path}: an id comes twice; keep one score for each record")
     return Scores(
         ids=ids,
-        member=np.array(
-            [_label(value, label, n, path) for n, value in enumerate(columns[label], 1)], dtype=np.bool_
-        ),
+        member=read_labels(table, label, path),
         score=np.array(
             [_number(value, n, path) for n, value in enumerate(columns["score"], 1)], dtype=np.float64
         ),
         group=[str(value) for value in columns["group"]] if "group" in columns else None,
     )
+
+
+def score_names(path: Path) -> list[str | None]:
+    """The scores that a file holds, in alphabetical order; None where it holds one without a name.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    table = read_table(path)
+    return sorted(set(table["name"].to_pylist())) if "name" in table.column_names else [None]
+
+
+def scored_model(path: Path) -> str | None:
+    """The digest of the model that a file's scores are of; None where the file does not say."""
+    metadata = read_table(path).schema.metadata or {}
+    return metadata[MODEL_KEY].decode() if MODEL_KEY in metadata else None
 
 
 def _named(table: "pa.Table", name: str | None, path: Path) -> "pa.Table":
@@ -83,7 +98,12 @@ def _named(table: "pa.Table", name: str | None, path: Path) -> "pa.Table":
     return table.filter(pc.equal(table["name"], name or names[0]))
 
 
-def _table(path: Path) -> "pa.Table":
+def read_table(path: Path) -> "pa.Table":
+    """Read a table; every field of a CSV file as text, as what is a number is decided where it is used.
+
+    Raises:
+        InputError: it cannot be read.
+    """
     import pyarrow as pa
     import pyarrow.csv as csv
     import pyarrow.parquet as pq
@@ -91,12 +111,23 @@ def _table(path: Path) -> "pa.Table":
     try:
         if path.suffix.lower() in (".parquet", ".pq"):
             return pq.read_table(path)
-        # Every field as text: what is a label or a number is decided here, and said by row.
         names = csv.open_csv(path).schema.names
         types = dict.fromkeys(names, pa.string())
         return csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=types))
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"{path}: not readable as CSV or Parquet; write it anew") from error
+
+
+def read_labels(table: "pa.Table", label: str, path: Path) -> NDArray[np.bool_]:
+    """Read which side each record is on.
+
+    Raises:
+        InputError: there is no such column, or a field of it is no label.
+    """
+    if label not in table.column_names:
+        raise InputError(f"{path}: no column {label!r}; it has: {', '.join(table.column_names)}")
+    values = table[label].to_pylist()
+    return np.array([_label(value, label, n, path) for n, value in enumerate(values, 1)], dtype=np.bool_)
 
 
 def _label(value: Any, label: str, row: int, path: Path) -> bool:

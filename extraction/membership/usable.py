@@ -5,6 +5,9 @@ from numpy.typing import NDArray
 
 EMPTY_COHORT = "hold:empty-cohort"
 NAN_SCORES = "hold:nan-scores"
+OVERLAP = "hold:overlap"
+UNMATCHED = "hold:unmatched-cohorts"
+UNDERPOWERED = "hold:underpowered"
 CONSTANT_SCORES = "hold:constant-scores"
 
 
@@ -13,6 +16,7 @@ def why_unusable(members: NDArray[np.float64], others: NDArray[np.float64]) -> s
     if not members.size or not others.size:
         return EMPTY_COHORT
     both = np.concatenate([members, others])
-    if np.isnan(both).any():
+    # Infinite ones are no numbers either: where a model calls a token impossible, something is broken.
+    if not np.isfinite(both).all():
         return NAN_SCORES
     return CONSTANT_SCORES if (both == both[0]).all() else None

@@ -27,7 +27,7 @@ def card_text(report: Report) -> str:
     """Make the text of model_card.md: metadata, verdict, counts, limitations."""
     from huggingface_hub import ModelCardData
 
-    data = ModelCardData(model_name=_line(report.method.model.name), eval_results=_results(report))
+    data = ModelCardData(model_name=one_line(report.method.model.name), eval_results=_results(report))
     template = environment().get_template("model_card.md")
     body = template.render(report=report, method=report.method, verdict=verdict_of(report))
     return f"---\n{data.to_yaml()}\n---\n\n{body}\n"
@@ -45,7 +45,7 @@ def _results(report: Report) -> "list[EvalResult]":
             task_type="text-generation",
             task_name="Training text given back word for word",
             dataset_type="extraction",
-            dataset_name=_line(report.method.corpus.name),
+            dataset_name=one_line(report.method.corpus.name),
             metric_type=field,
             metric_name=_metric_name(report, last, name),
             metric_value=value,
@@ -59,7 +59,7 @@ def _metric_name(report: Report, last: BudgetCounts, name: str) -> str:
     return f"{name} in {count(last.generated_tokens)} generated tokens, a lower bound{warning}"
 
 
-def _line(text: str) -> str:
+def one_line(text: str) -> str:
     """One line without control characters and markup: metadata is shown as it is where nobody reads it as metadata."""
     line = "".join(_NO_MARKUP.get(c, c if c.isprintable() else " ") for c in text)
     return " ".join(line.split()) or "unnamed"

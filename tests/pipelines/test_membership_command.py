@@ -80,3 +80,14 @@ def test_bad_files_are_refused(
 ) -> None:
     result = CliRunner().invoke(app, ["membership", "evaluate", str(write(tmp_path / "bad.csv", rows, head))])
     assert complaint in str(result.exception)
+
+
+def test_the_roc_is_drawn_on_logarithmic_axes(tmp_path: Path) -> None:
+    scores, picture = write(tmp_path / "scores.csv", WORKED), tmp_path / "roc.svg"
+    evaluate(scores, "--roc", str(picture))
+    drawn = picture.read_text(encoding="utf-8")
+    assert "False-positive rate" in drawn
+    assert "10^{-1}" in drawn  # a decade is a tick
+    held = write(tmp_path / "held.csv", [("a", 1, 1), ("b", 0, 1)])
+    evaluate(held, "--roc", str(tmp_path / "none.svg"), status=3)
+    assert not (tmp_path / "none.svg").exists()

@@ -27,8 +27,8 @@ def test_signal_fails_whichever_way_it_points() -> None:
 def test_an_estimate_above_the_margin_fails_where_chance_does_not_explain_it() -> None:
     shift = 0.213  # a true AUC of 0.56
     found = decide({"loss": scores(1200, shift, seed=5)}).attacks[0]
-    assert found.auc is not None
-    assert found.auc.low < 0.55 < found.auc.estimate
+    assert found.attack.auc is not None
+    assert found.attack.auc.low < 0.55 < found.attack.auc.estimate
     assert found.verdict == "fail"
     # Over eight declared attacks the same cohorts are too small for that.
     many = decide({f"attack {n}": scores(250, shift, seed=n) for n in range(8)})

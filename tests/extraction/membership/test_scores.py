@@ -4,7 +4,8 @@ import zlib
 import numpy as np
 import pytest
 
-from extraction.membership.scores import lowest_mean, membership_scores, standardised
+from extraction.membership.scores import NAMES, Readings, lowest_mean, membership_scores, standardised
+from extraction.membership.shadows import Population
 from extraction.scoring import TokenScores
 
 ROWS = [
@@ -42,20 +43,39 @@ def test_short_texts_look_at_one_token_at_least() -> None:
 
 def test_every_score_rises_with_the_probability_of_the_text() -> None:
     text = "The quick brown fox jumps over the lazy dog."
-    assert len(zlib.compress(text.encode())) == 51
+    assert (len(text.encode()), len(zlib.compress(text.encode()))) == (44, 51)
     known, unknown = token_scores([ROWS[0], ROWS[3]]), token_scores([ROWS[1], ROWS[2]])
-    other = token_scores([ROWS[2]])
-    high = membership_scores(text, known, other, other, 0.5)
-    low = membership_scores(text, unknown, other, other, 0.5)
+    high, low = (membership_scores(text, readings(scored), 0.5, POPULATION) for scored in (known, unknown))
+    assert set(high) == set(NAMES)
     assert all(high[name] > low[name] for name in high)
     assert high["loss"] == pytest.approx((math.log(0.7) + math.log(0.8)) / 2)
     assert high["zlib"] == pytest.approx(high["loss"] / 51)
     assert high["reference"] == pytest.approx(-math.log(0.3) + high["loss"])
     assert high["lowercase"] == pytest.approx(math.log(0.3) / high["loss"])
+    assert high["neighbourhood"] == pytest.approx(-math.log(0.3) + high["loss"])
+    assert high["conditional"] == pytest.approx(
+        math.log(0.3) / math.log(0.7)
+    )  # over the token that both have
+
+
+def readings(scored: TokenScores) -> Readings:
+    """A text under a model, everything else as in the third row."""
+    other = token_scores([ROWS[2]]).log_probs
+    return Readings(scored.log_probs, scored, other, other, (other,), other, (other,))
+
+
+POPULATION = Population.of(np.array([0.2, 0.3, 0.5]), np.array([[0.25], [0.3], [0.4]]))
 
 
 def test_what_has_no_tokens_has_no_score() -> None:
-    nothing = token_scores([ROWS[0]])
     empty = TokenScores(*(np.zeros(0, dtype=np.float32),) * 3, 0)
-    assert all(math.isnan(value) for value in membership_scores("", empty, None, empty, 0.2).values())
-    assert math.isnan(membership_scores("a", nothing, None, empty, 0.2)["reference"])
+    none = empty.log_probs
+    read = Readings(none, empty, none, none, (none,), none, (none,))
+    scores = membership_scores("", read, 0.2, POPULATION)
+    assert set(scores) == set(NAMES)
+    assert all(math.isnan(value) for value in scores.values())
+
+
+def test_what_was_not_read_has_no_score() -> None:
+    scores = membership_scores("a", Readings(token_scores([ROWS[0]]).log_probs), 0.2)
+    assert set(scores) == {"loss", "zlib", "min_k"}

@@ -1,0 +1,66 @@
+"""What membership scores need beside the model under test."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError, model_validator
+
+from extraction.errors import InputError
+from extraction.membership.scores import NAMES
+from extraction.model import ModelSettings
+from extraction.settings import Settings
+from pipelines.config import explain
+
+
+class ScoreSettings(Settings):
+    """How membership scores are computed."""
+
+    k: float = Field(0.2, gt=0, le=1, description="Share of the tokens that Min-K% and Min-K%++ look at.")
+    reference: ModelSettings | None = Field(
+        None, description="A model that did not see the members, for the reference ratio."
+    )
+    neighbours: int = Field(
+        0, ge=0, le=1000, description="Perturbed copies of each record, for the neighbourhood score; 0: none."
+    )
+    prefix: Path | None = Field(
+        None, description="A few records that are no members, put before each text for the conditional score."
+    )
+    shadows: tuple[ModelSettings, ...] = Field(
+        (), description="Models trained like the one under test, without the cohorts; for LiRA and RMIA."
+    )
+    population: Path | None = Field(
+        None,
+        description="Records that neither the model nor a shadow model saw, in no cohort; for LiRA and RMIA.",
+    )
+
+    @model_validator(mode="after")
+    def _shadows_with_population(self) -> "ScoreSettings":
+        if bool(self.shadows) != (self.population is not None):
+            raise ValueError(
+                "name `shadows` and `population` together, for LiRA and RMIA need both, or neither"
+            )
+        return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The scores that can be computed with what is there, in their order."""
+        lacking = {
+            "reference": self.reference is None,
+            "neighbourhood": not self.neighbours,
+            "conditional": self.prefix is None,
+            "lira": not self.shadows,
+            "rmia": not self.shadows,
+        }
+        return tuple(name for name in NAMES if not lacking.get(name))
+
+
+def settings_from(**values: Any) -> ScoreSettings:
+    """Check settings that were given on a command line.
+
+    Raises:
+        InputError: they do not fit together.
+    """
+    try:
+        return ScoreSettings(**values)
+    except ValidationError as error:
+        raise InputError(f"membership score: {explain(error, ScoreSettings)}") from None
