@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from index import Index
 
 DOCUMENT_IDS = 10
+GROUP_ROWS = 2048  # the review page reads a group to show one passage
 
 # A distinct window of the run: its keyed hash, never its text.
 DISTINCT_WINDOW_SCHEMA = pa.schema(
@@ -198,7 +199,7 @@ def write_passages(
     if in_control is not None:
         table = _replace(table, "in_control", in_control.tolist())
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
+    pq.write_table(table, sink, compression="zstd", row_group_size=GROUP_ROWS)
     write_file(str(directory.path / "passages.parquet"), sink.getvalue())
     return table
 

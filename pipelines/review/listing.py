@@ -24,6 +24,8 @@ _MOST_VALUES = 62  # bits of a facet; what is beyond shares the last
 _KIND_LABELS = {"private": "private passage", "shared": "shared passage", "low_entropy": "filler"}
 _DOCUMENTS = ((1, "1"), (2, "2"), (10, "3 to 10"), (100, "11 to 100"), (None, "more than 100"))
 _UNKNOWN = "unknown"
+_OUTCOME_BITS = {name: 1 << place for place, name in enumerate(OUTCOMES)}
+NOBODY = ""  # sees what everybody may see
 
 Bits = NDArray[np.int64]
 Chosen = NDArray[np.bool_]
@@ -135,6 +137,7 @@ class Listing:
         self._folded = [item.masked.casefold() for item in self.items]
         self._outcomes: dict[str, tuple[int, Bits]] = {}
         self._search = lru_cache(maxsize=8)(self._search_all)
+        self._outcome_bits(NOBODY)  # what was judged before is read now, not when the first page is asked for
 
     def _add_facet(self, name: str, values_of: Callable[[Item], Sequence[str]]) -> None:
         rows = [values_of(item) for item in self.items]
@@ -203,15 +206,26 @@ class Listing:
     def _outcome_bits(self, viewer: str) -> Bits:
         """The verdict facet as a person may see it; only what was judged since they last looked is looked at."""
         self.standing.refresh()
+        viewer = viewer if self.standing.two_people else NOBODY  # all see the same
         seen, bits = self._outcomes.get(viewer, (0, np.ones(len(self.items), np.int64)))
-        names = list(OUTCOMES)
         end = len(self.standing.changes)
         bits = bits if seen == end else bits.copy()
         for name in self.standing.changes[seen:end]:
             if name in self.place:
-                bits[self.place[name]] = 1 << names.index(self.standing.outcome(name, viewer))
+                bits[self.place[name]] = _OUTCOME_BITS[self.standing.outcome(name, viewer)]
         self._outcomes[viewer] = (end, bits)
         return bits
+
+    def settled(self) -> dict[str, dict[str, int]]:
+        """For each kind of item, how many have each outcome, those counted that all who were asked have judged."""
+        kinds, outcomes = self._bits["kind"], self._outcome_bits(NOBODY)
+        return {
+            kind: {
+                name: int(np.count_nonzero((kinds == 1 << place) & (outcomes == bit)))
+                for name, bit in _OUTCOME_BITS.items()
+            }
+            for place, kind in enumerate(self._values["kind"])
+        }
 
 
 def facet_label(name: str, value: str) -> str:

@@ -136,27 +136,14 @@ def _shown(text: Marked, pieces: Callable[[str], list[Piece]]) -> Shown:
 
 def progress_page(review: Review, session: Session) -> HTMLResponse:
     """How far the review is, how much two people agree, and what can be exported."""
-    review.standing.refresh()
-    settled = list(review.standing.settled())
-    counts: dict[str, dict[str, int]] = {}
-    for item in review.listing.items:
-        counts.setdefault(item.kind, dict.fromkeys(OUTCOMES, 0))["none"] += 1
-    by_reviewer: dict[str, int] = {}
-    for name, said, verdicts in settled:
-        found = review.listing.get(name)
-        if found is not None:
-            counts[found.kind]["none"] -= 1
-            counts[found.kind][said] += 1
-        for verdict in verdicts:
-            by_reviewer[verdict.reviewer] = by_reviewer.get(verdict.reviewer, 0) + 1
-    pairs = review.standing.pairs()
+    counts, pairs = review.listing.settled(), review.standing.pairs()
     return render(
         review,
         session,
         "progress.html",
         counts=counts,
-        by_reviewer=by_reviewer,
-        pairs=len(pairs),
+        by_reviewer=review.standing.judged,
+        pairs=pairs.total(),
         agreement=agreement(pairs),
         may_export=may_export(review, session),
         exports={k: v for k, v in EXPORTS.items() if k != "candidates.csv" or CANDIDATE in counts},

@@ -5,7 +5,8 @@ were given blind.
 """
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipelines.review import log
@@ -83,11 +84,13 @@ class Standing:
     Attributes:
         two_people: whether each item is judged by two people, blind to each other.
         changes: the items that were judged, in order: whoever has looked at the first n knows what is new.
+        judged: how many items each person has judged.
     """
 
     def __init__(self, store: Store, two_people: bool) -> None:
         self.two_people = two_people
         self.changes: list[str] = []
+        self.judged: Counter[str] = Counter()
         self._store = store
         self._lock = threading.Lock()
         self._last = 0
@@ -103,17 +106,19 @@ class Standing:
                 self._last,
             )
             for verdict in (Verdict(*row) for row in rows):
-                self._current.setdefault(verdict.item, {})[verdict.reviewer] = verdict
+                by = self._current.setdefault(verdict.item, {})
+                self.judged[verdict.reviewer] += verdict.reviewer not in by
+                by[verdict.reviewer] = verdict
                 self._first.setdefault(verdict.item, {}).setdefault(verdict.reviewer, verdict.verdict)
                 self.changes.append(verdict.item)
                 self._last = verdict.id
 
     def visible(self, item: str, viewer: str) -> list[Verdict]:
         """The verdicts on an item that a person may see, the newest first: never another's before their own."""
-        found = sorted(self._current.get(item, {}).values(), key=lambda verdict: -verdict.id)
-        if self.two_people and len(found) < 2:
-            return [verdict for verdict in found if verdict.reviewer == viewer]
-        return found
+        found = list(self._current.get(item, {}).values())
+        if len(found) > 1:
+            return sorted(found, key=lambda verdict: -verdict.id)
+        return [verdict for verdict in found if not self.two_people or verdict.reviewer == viewer]
 
     def own(self, item: str, viewer: str) -> Verdict | None:
         """What a person said of an item last."""
@@ -137,16 +142,20 @@ class Standing:
             return DISAGREE
         return found[0].verdict
 
-    def pairs(self) -> list[tuple[str, str]]:
+    def pairs(self) -> Counter[tuple[str, str]]:
         """The first verdicts of the first two people on each item that two have judged."""
-        return [(said[0], said[1]) for by in self._first.values() if len(said := list(by.values())) > 1]
+        firsts = (list(by.values()) for by in list(self._first.values()) if len(by) > 1)
+        return Counter((said[0], said[1]) for said in firsts)
 
 
-def agreement(pairs: Sequence[tuple[str, str]]) -> tuple[float | None, float | None]:
+def agreement(pairs: Mapping[tuple[str, str], int]) -> tuple[float | None, float | None]:
     """Share of pairs that agree, and Cohen's kappa (1960); None where they are not defined."""
-    if not pairs:
+    total = sum(pairs.values())
+    if not total:
         return None, None
-    observed = sum(a == b for a, b in pairs) / len(pairs)
-    shares = [{v: sum(p[side] == v for p in pairs) / len(pairs) for v in VERDICTS} for side in (0, 1)]
-    chance = sum(shares[0][v] * shares[1][v] for v in VERDICTS)
+    observed = sum(n for (a, b), n in pairs.items() if a == b) / total
+    first, second = (
+        {v: sum(n for p, n in pairs.items() if p[side] == v) for v in VERDICTS} for side in (0, 1)
+    )
+    chance = sum(first[v] * second[v] for v in VERDICTS) / total**2
     return observed, None if chance == 1 else (observed - chance) / (1 - chance)

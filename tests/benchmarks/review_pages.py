@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.review_pages --passages 100000
 
-Every second passage holds identifiers, every tenth is judged. Prints the slowest of several asks of each page.
+Every second passage holds identifiers, all are judged, by one person. Prints the slowest of several asks of each page.
 """
 
 import argparse
@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from extraction.passages import PASSAGE_SCHEMA
+from pipelines.count import GROUP_ROWS
+from pipelines.review.store import Store
 from pipelines.review.verdicts import VERDICTS, Judgement, give
 from tests.pipelines.review import cases
 
@@ -54,7 +56,8 @@ def write_run(folder: Path, count: int) -> Path:
     """A run of so many passages; the generations of the first few are kept."""
     rows = passages(count)
     run = cases.write_run(folder, rows[:256])
-    pq.write_table(pa.Table.from_pylist(rows, schema=PASSAGE_SCHEMA), run / "passages.parquet")
+    table = pa.Table.from_pylist(rows, schema=PASSAGE_SCHEMA)
+    pq.write_table(table, run / "passages.parquet", row_group_size=GROUP_ROWS)
     return run
 
 
@@ -66,14 +69,16 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         run = write_run(Path(folder) / "run", asked.passages)
+        store = Store(run)
+        for turn, verdict in enumerate(VERDICTS):
+            judged = range(turn, asked.passages, len(VERDICTS))
+            give(store, "rosa", [f"p{n:08d}" for n in judged], Judgement(verdict))
+        store.close()
         began = time.perf_counter()
         client = cases.browser(run, "ada")
         print(f"{datetime.now(UTC):%Y-%m-%d %H:%M}  {asked.passages:,} passages")
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         print(f"open: {time.perf_counter() - began:.1f} s, {peak:.2f} GiB at most")
-        for turn, verdict in enumerate(VERDICTS):
-            judged = range(turn, asked.passages, 50)
-            give(client.review.store, "rosa", [f"p{n:08d}" for n in judged], Judgement(verdict))
         for name, path in PATHS.items():
             times = []
             for _ in range(asked.asks):

@@ -36,17 +36,21 @@ def test_of_two_people_none_sees_the_other_before_both_have_judged(store):
     give(store, "rolf", ["x"], Judgement("private"))
     standing.refresh()
     assert standing.outcome("x", "rosa") == "private"
-    assert standing.pairs() == [("private", "public")]  # what they said blind
+    assert standing.pairs() == {("private", "public"): 1}  # what they said blind
 
 
 def test_agreement_is_that_of_cohen():
     # Worked by hand: of 10 pairs 8 agree; 6 and 6 of 10 say private: 0.36 + 0.16 = 0.52 by chance.
-    pairs = [("private", "private")] * 5 + [("public", "public")] * 3
-    pairs += [("private", "public"), ("public", "private")]
+    pairs = {
+        ("private", "private"): 5,
+        ("public", "public"): 3,
+        ("private", "public"): 1,
+        ("public", "private"): 1,
+    }
     observed, kappa = agreement(pairs)
     assert (observed, round(kappa, 4)) == (0.8, 0.5833)
-    assert agreement([]) == (None, None)
-    assert agreement([("private", "private")]) == (1.0, None)
+    assert agreement({}) == (None, None)
+    assert agreement({("private", "private"): 1}) == (1.0, None)
 
 
 def test_a_cluster_is_judged_in_one_change(store):
@@ -78,6 +82,6 @@ def test_two_servers_on_one_run_lose_nothing_and_keep_one_chain(tmp_path):
     standing = Standing(stores[1], two_people=True)
     standing.refresh()
     assert {said for _, said, _ in standing.settled()} == {"private"}
-    assert len(standing.pairs()) == 50
+    assert standing.pairs() == {("private", "private"): 50} and standing.judged == {"rosa": 50, "rolf": 50}
     for store in stores:
         store.close()
