@@ -215,6 +215,33 @@ class Method(Record):
     stages: list[Stage] = Field(default_factory=list)
 
 
+class ReviewCounts(Record):
+    """What people said of the passages of one kind; `none`: not judged, or not yet by both of two people."""
+
+    passages: NonNegativeInt
+    none: NonNegativeInt
+    private: NonNegativeInt
+    public: NonNegativeInt
+    boilerplate: NonNegativeInt
+    not_memorised: NonNegativeInt
+    unsure: NonNegativeInt
+    disagree: NonNegativeInt
+
+
+class Review(Record):
+    """The verdicts of a review.
+
+    Attributes:
+        two_people: whether two people judged each passage, blind to each other.
+        kinds: counts by kind of passage.
+        agreement: share of passages on which two people's first verdicts agree; null where there are none.
+    """
+
+    two_people: bool
+    kinds: dict[str, ReviewCounts]
+    agreement: Share | None
+
+
 class Report(Record):
     """The whole of report.json."""
 
@@ -229,6 +256,7 @@ class Report(Record):
     passages_by_document_count: list[DocumentCountBin]
     control: Control | None
     control_text: ControlText | None = None
+    review: Review | None = None
     method: Method
     limitations: list[str]
 

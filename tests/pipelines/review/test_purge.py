@@ -13,7 +13,9 @@ from pipelines.review.items import load_items
 from pipelines.review.opened import review_lock
 from pipelines.review.store import FILE, Store
 from pipelines.review.verdicts import Judgement, give
+from pipelines.run import run_pipeline
 from tests.pipelines.review import cases
+from tests.pipelines.small_run import small_config, write_inputs
 
 TEXTS = (cases.LETTER, cases.NOTE, cases.COPY, cases.LICENCE, cases.FILLER, cases.PROMPT)
 
@@ -146,3 +148,19 @@ def test_what_was_deleted_from_the_database_is_not_in_its_file(whole, command):
     assert leftovers(whole, TEXTS) == []
     wal = whole / f"{FILE}-wal"
     assert not wal.exists() or wal.stat().st_size == 0
+
+
+def test_nothing_is_left_of_a_whole_run(tmp_path, command, ray_cluster):
+    """The real pipeline, with everything that it writes: reruns, look-ups, control text, its own index."""
+    documents, *_ = write_inputs(tmp_path)
+    config = small_config(tmp_path, control={"text": [str(tmp_path / "held_out.jsonl")]}, budgets=[3000])
+    run = tmp_path / "run"
+    run_pipeline(config, run, None, False)
+    public = (tmp_path / "public.txt").read_text().splitlines()
+    texts = [text[:40] for text in (*documents, *public)]
+    assert leftovers(run, texts)
+    status, out, err = command("purge", run)
+    assert status == 0, err
+    assert "not known" not in out
+    assert leftovers(run, texts) == []
+    assert command("report", run)[0] == 0
