@@ -152,13 +152,21 @@ def _fetch(s: _Seeds, packed: Array, bits: Any, rows: Array, low: Any, high: Any
 
 
 @kernel
-def _group(s: _Seeds, packed: Array, bits: Any, rows: Array, first: Array) -> Any:
-    """Turn sorted packed words into rows sorted by group; mark each group's first.
+def _pack(hashes: Array, bits: Any, packed: Array) -> None:
+    """Put the high bits of each hash and the number of its seed into one word."""
+    for j in range(hashes.size):
+        packed[j] = (hashes[j] >> bits << bits) | np.uint64(j)
+
+
+@kernel
+def _group(s: _Seeds, packed: Array, bits: Any, rows: Array, first: Array, places: Array) -> Any:
+    """Turn sorted packed words into rows sorted by group; mark each group's first, and note where each seed is.
 
     The mark says whether the hash begins like that of the row before. Other rows have 0.
 
     Returns:
-        The largest group's size, and a sum that keeps the reading ahead from being optimised away.
+        The number of groups, the largest one's size, and a sum that keeps the reading ahead from being optimised
+        away.
     """
     stack = np.empty((64, 2), dtype=np.int64)
     mask = (np.uint64(1) << bits) - np.uint64(1)
@@ -166,6 +174,7 @@ def _group(s: _Seeds, packed: Array, bits: Any, rows: Array, first: Array) -> An
     for r in range(n):
         rows[r] = np.uint32(packed[r] & mask)
     largest = low = fetched = 0
+    group = np.int64(-1)
     touched = np.uint64(0)
     while low < n:
         if low >= fetched:
@@ -179,26 +188,26 @@ def _group(s: _Seeds, packed: Array, bits: Any, rows: Array, first: Array) -> An
             _sort_groups(s, rows, low, high, stack)
         begin = low
         first[low] = NEW_HASH
-        for r in range(low + 1, high):
-            if _compare_groups(s, rows[r - 1], rows[r]) != 0:
+        for r in range(low, high):
+            if r > low and _compare_groups(s, rows[r - 1], rows[r]) != 0:
                 first[r] = SAME_HASH
                 largest = max(largest, r - begin)
                 begin = r
+            group += first[r] > 0
+            places[rows[r], 0], places[rows[r], 1] = group, r
         largest = max(largest, high - begin)
         low = high
-    return largest, touched
+    return group + 1, largest, touched
 
 
 @kernel
-def _number(rows: Array, first: Array, chain: Chain, bounds: Array) -> None:
-    """Fill the bounds of groups, and the group and row of each seed."""
-    group = -1
-    for r in range(rows.size):
+def _fill_bounds(first: Array, bounds: Array) -> None:
+    group = 0
+    for r in range(first.size):
         if first[r]:
-            group += 1
             bounds[group] = r
-        chain.places[rows[r], 0], chain.places[rows[r], 1] = group, r
-    bounds[group + 1] = rows.size
+            group += 1
+    bounds[group] = first.size
 
 
 @kernel
@@ -258,20 +267,21 @@ def order_seeds(text: Array, starts: Array, seeds: Seeds, hashes: Array, layout:
         RuntimeError: the order could not be proved (two different texts with one hash: choose another MULTIPLIER).
     """
     positions = seeds.positions
-    # High bits of the hash and the number of the seed share one word: plain words are what numpy sorts best.
+    # Plain words are what numpy sorts best. Nothing is made twice here: memory that was never used is slow to get.
     bits = np.uint64(max(1, int(positions.size).bit_length()))
-    packed = hashes >> bits << bits
-    packed |= np.arange(positions.size, dtype=np.uint64)
+    packed = np.empty(positions.size, dtype=np.uint64)
+    _pack(hashes, bits, packed)
     packed.sort()
     rows = np.empty(positions.size, dtype=np.uint32)
     first = np.zeros(positions.size, dtype=np.uint8)
-    largest, _ = _group(_Seeds(text, hashes, positions, seeds.lefts, layout.words), packed, bits, rows, first)
+    places = np.empty((positions.size, 2), dtype=np.uint32)
+    sorted_by = _Seeds(text, hashes, positions, seeds.lefts, layout.words)
+    groups, largest, _ = _group(sorted_by, packed, bits, rows, first, places)
     del packed
-    groups = int(np.count_nonzero(first))
-    chain = _new_chain(positions.size, groups)
+    bounds = np.empty(groups + 1, dtype=np.int64)
+    _fill_bounds(first, bounds)
+    chain = _new_chain(places, groups)
     chain_of(text, positions, starts, chain.opens, chain.sums, chain.powers)
-    bounds = np.zeros(groups + 1, dtype=np.int64)
-    _number(rows, first, chain, bounds)
     spare = np.empty(largest, dtype=np.uint32)
     _sort_all_members(text, positions, chain, bounds, rows, spare, layout.seed_bytes)
     if _unproved(text, positions, chain, rows, first, layout.seed_bytes):
@@ -280,11 +290,12 @@ def order_seeds(text: Array, starts: Array, seeds: Seeds, hashes: Array, layout:
     return Order(rows, bounds, *nodes)
 
 
-def _new_chain(seeds: int, groups: int) -> Chain:
+def _new_chain(places: Array, groups: int) -> Chain:
+    seeds = places.shape[0]
     return Chain(
         sums=np.empty(seeds + 1, dtype=np.uint64),
         powers=np.empty(LEVELS, dtype=np.uint64),
         opens=np.empty(seeds + 1, dtype=np.bool_),
-        places=np.empty((seeds, 2), dtype=np.uint32),
+        places=places,
         settled=np.zeros(groups, dtype=np.bool_),
     )

@@ -29,6 +29,12 @@ def _gather(values: Array, rows: Array, out: Array) -> None:
 
 
 @kernel
+def _cut_keys(keys: Array, shift: Any, out: Array) -> None:
+    for g in range(keys.size):
+        out[g] = np.uint16((keys[g] >> shift) & np.uint64(0xFFFF))
+
+
+@kernel
 def _fill_buckets(keys: Array, shift: Any, buckets: Array) -> None:
     bucket = 0
     for g in range(keys.size):
@@ -63,8 +69,10 @@ def build_tables(text: Array, starts: Array, layout: Layout) -> tuple[dict[str, 
     _fill_buckets(keys, np.uint64(64 - bits["bucket_bits"]), buckets)
     words = np.zeros(1 << bits["filter_bits"], dtype=np.uint64)
     _fill_filter(words, keys, np.uint64(64 - bits["filter_bits"]))
+    cut = np.empty(keys.size, dtype=np.uint16)
+    _cut_keys(keys, np.uint64(64 - bits["bucket_bits"] - 16), cut)
     tables = {
-        "keys": (keys >> np.uint64(64 - bits["bucket_bits"] - 16)).astype(np.uint16),
+        "keys": cut,
         "groups": order.bounds.astype(number),
         "edges": _edges(seeds, layout.gap),
         "nodes": order.nodes,
