@@ -83,9 +83,10 @@ def check_binding(binding: Binding, with_users: bool) -> None:
         local = binding.is_local
     except ValueError:
         raise InputError(f"--host {binding.host}: name an address of this machine, as 0.0.0.0") from None
-    if local:
+    if local and binding.public_url is None:
         return
-    where = f"--host {binding.host} lets other machines in"
+    where = "--public-url" if local else f"--host {binding.host}"
+    where += " lets other machines in"
     if not with_users:
         raise InputError(f"{where}: name --users FILE too")
     if not binding.tls and not binding.behind_proxy:

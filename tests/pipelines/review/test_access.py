@@ -123,6 +123,8 @@ def test_a_right_password_forgets_the_failures():
         (Binding("0.0.0.0"), True, "--tls-cert"),
         (Binding("0.0.0.0", behind_proxy=True), True, "--public-url"),
         (Binding("0.0.0.0", behind_proxy=True, public_url="http://review.example"), True, "https"),
+        (Binding("127.0.0.1", public_url="https://review.example"), False, "--users"),
+        (Binding("127.0.0.1", public_url="https://review.example"), True, "--behind-proxy"),
         (Binding("review.example"), True, "an address of this machine"),
         (Binding("0.0.0.0", behind_proxy=True, public_url="https://review.example"), True, None),
         (Binding("127.0.0.1"), False, None),

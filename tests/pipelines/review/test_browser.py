@@ -97,6 +97,7 @@ def test_a_review_by_mouse(opened, size):
     page.go_back()
     page.wait_for_url("**/?kind=shared*")
     page.get_by_role("link", name="Clear all").click()
+    page.locator("h1", has_text="66 items").wait_for()
     page.locator("a.row").first.click()
     page.wait_for_selector("nav.steps")
     assert fits(page, size) and "Whitcombe" not in page.content()

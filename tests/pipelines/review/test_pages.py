@@ -1,9 +1,11 @@
 import re
 
 import pytest
+from fastapi.testclient import TestClient
 
 from pipelines.review import log, pages
-from pipelines.review.guard import HEADERS
+from pipelines.review.app import make_app
+from pipelines.review.guard import HEADERS, Sites
 from tests.pipelines.review import cases
 from tests.pipelines.review.cases import PASSWORD, browser
 
@@ -58,6 +60,14 @@ def test_the_cookie_is_for_this_site_and_no_script(run):
     client = cases.Browser(cases.opened(run))
     cookie = client.login("rosa").headers["set-cookie"]
     assert "HttpOnly" in cookie and "SameSite=strict" in cookie and "Path=/" in cookie
+
+
+def test_where_it_is_encrypted_the_cookie_goes_no_other_way(run):
+    app = make_app(cases.opened(run), Sites(frozenset({"https://review.example"})))
+    client = TestClient(app, base_url="https://review.example", headers={"origin": "https://review.example"})
+    answer = client.post("/login", data={"name": "rosa", "secret": PASSWORD}, follow_redirects=False)
+    assert answer.status_code == 303 and "Secure" in answer.headers["set-cookie"]
+    assert client.get("/", headers={"host": "127.0.0.1:8765"}).status_code == 421
 
 
 @pytest.mark.parametrize(
