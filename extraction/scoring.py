@@ -3,9 +3,9 @@
 What the ranking of candidates and the membership tests build on. Knows nothing of either.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,10 @@ from extraction.errors import InputError
 from extraction.model import ModelSettings, load_model
 
 Floats = NDArray[np.float32]
+T = TypeVar("T")
+
+# Most tokens of a batch, padding included. Its logits are held whole: 0.8 GB for a vocabulary of 49,152 on a CPU.
+CPU_BATCH_TOKENS, BATCH_TOKENS = 4096, 16_384
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,31 @@ class Text:
     def __len__(self) -> int:
         """Tokens of both."""
         return len(self.context) + len(self.tokens)
+
+
+@dataclass(frozen=True)
+class LogProbs:
+    """How probable a model finds a text's tokens.
+
+    Attributes:
+        log_probs: float32[n], natural logarithm of each token's probability.
+        cut: tokens at the end that were beyond the model's length, and are not scored.
+    """
+
+    log_probs: Floats
+    cut: int
+
+
+class LogProbScorer(Protocol):
+    """Finds how probable a model finds given tokens."""
+
+    def log_probs(self, texts: Sequence[Text]) -> list[LogProbs]:
+        """Score texts, in their order.
+
+        Raises:
+            InputError: a text has no context, or a token that the model does not know.
+        """
+        ...
 
 
 @dataclass(frozen=True)
@@ -53,7 +82,7 @@ class TokenScores:
 class Scorer:
     """Scores texts with a `transformers` causal language model."""
 
-    def __init__(self, model: Any, batch_tokens: int = 4096) -> None:
+    def __init__(self, model: Any, batch_tokens: int = CPU_BATCH_TOKENS) -> None:
         """Prepare a model.
 
         Args:
@@ -70,9 +99,24 @@ class Scorer:
         """Load a model.
 
         Raises:
-            InputError: it cannot be loaded.
+            InputError: it cannot be loaded, or has an adapter, which would be left out.
         """
-        return cls(load_model(settings, device))
+        if settings.adapter is not None:
+            raise InputError(
+                f"{settings.adapter}: transformers scores without adapters; merge it into the model, or score with vllm"
+            )
+        return cls(load_model(settings, device), CPU_BATCH_TOKENS if device == "cpu" else BATCH_TOKENS)
+
+    def log_probs(self, texts: Sequence[Text]) -> list[LogProbs]:
+        """Find the log-probabilities alone: what `score` adds to them costs as much as a small model's pass.
+
+        Args:
+            texts: a text without tokens has none.
+
+        Raises:
+            InputError: a text has no context, or a token that the model does not know.
+        """
+        return self._each(texts, self._read_log_probs, _no_log_probs)
 
     def score(self, texts: Sequence[Text]) -> list[TokenScores]:
         """Score texts, in their order.
@@ -83,21 +127,19 @@ class Scorer:
         Raises:
             InputError: a text has no context, or a token that the model does not know.
         """
+        return self._each(texts, self._read_scores, _no_scores)
+
+    def _each(
+        self, texts: Sequence[Text], read: Callable[[Sequence[Text]], list[T]], none: Callable[[Text], T]
+    ) -> list[T]:
+        """Read every text that has something to score, in batches; `none` makes the result of the others."""
         for text in texts:
-            self._check(text)
-        found: dict[int, TokenScores] = {n: _nothing(text) for n, text in enumerate(texts) if not text.tokens}
+            check_text(text, self._vocabulary)
+        found = {n: none(text) for n, text in enumerate(texts) if self._length(text) <= len(text.context)}
         order = sorted((n for n in range(len(texts)) if n not in found), key=lambda n: len(texts[n]))
         for batch in self._batches(order, texts):
-            found |= dict(zip(batch, self._score_batch([texts[n] for n in batch]), strict=True))
+            found |= dict(zip(batch, read([texts[n] for n in batch]), strict=True))
         return [found[n] for n in range(len(texts))]
-
-    def _check(self, text: Text) -> None:
-        if not text.context:
-            raise InputError(
-                "scoring: a text needs a token before it; this tokenizer has no beginning-of-sequence"
-            )
-        if any(not 0 <= token < self._vocabulary for token in (*text.context, *text.tokens)):
-            raise InputError("scoring: a token id is not in the model's vocabulary; is this its tokenizer?")
 
     def _batches(self, order: Sequence[int], texts: Sequence[Text]) -> Iterator[list[int]]:
         """Texts of like length together, so that little is padding."""
@@ -113,38 +155,75 @@ class Scorer:
     def _length(self, text: Text) -> int:
         return len(text) if self._longest is None else min(len(text), self._longest)
 
-    def _score_batch(self, texts: Sequence[Text]) -> list[TokenScores]:
+    def _forward(self, texts: Sequence[Text]) -> tuple[Any, Any]:
+        """Logits and token ids of a batch, on the model's device: [texts, tokens, vocabulary] and [texts, tokens]."""
         import torch
 
-        width = max(map(self._length, texts))
-        ids = torch.zeros(len(texts), width, dtype=torch.long)
+        ids = torch.zeros(len(texts), max(map(self._length, texts)), dtype=torch.long)
         for row, text in enumerate(texts):
-            known = [*text.context, *text.tokens][:width]
+            known = [*text.context, *text.tokens][: ids.shape[1]]
             ids[row, : len(known)] = torch.tensor(known)
+        ids = ids.to(self._model.device)
         # Padding stands behind a text, where causal attention does not see it: no mask is needed.
+        return self._model(input_ids=ids, use_cache=False).logits, ids
+
+    def _read_log_probs(self, texts: Sequence[Text]) -> list[LogProbs]:
+        import torch
+
         with torch.inference_mode():
-            logits = self._model(input_ids=ids.to(self._model.device), use_cache=False).logits
-        return [self._cut_out(text, logits[row], ids[row]) for row, text in enumerate(texts)]
+            logits, ids = self._forward(texts)
+            found = []
+            for row, text in enumerate(texts):
+                first, end = len(text.context), self._length(text)
+                scores = logits[
+                    row, first - 1 : end - 1
+                ].float()  # a row at a time: a batch of these would not fit
+                found.append(scores.gather(-1, ids[row, first:end, None])[:, 0] - scores.logsumexp(-1))
+            values = torch.cat(found).cpu().numpy()  # one copy from the device for a batch
+        rows = np.split(values, np.cumsum([row.shape[0] for row in found])[:-1])
+        return [LogProbs(row, len(text) - self._length(text)) for row, text in zip(rows, texts, strict=True)]
+
+    def _read_scores(self, texts: Sequence[Text]) -> list[TokenScores]:
+        import torch
+
+        with torch.inference_mode():
+            logits, ids = self._forward(texts)
+            return [self._cut_out(text, logits[row], ids[row]) for row, text in enumerate(texts)]
 
     def _cut_out(self, text: Text, logits: Any, ids: Any) -> TokenScores:
         import torch
 
         first, end = len(text.context), self._length(text)
-        if end <= first:
-            return _nothing(text)
-        with torch.inference_mode():
-            logs = torch.log_softmax(logits[first - 1 : end - 1].float(), -1)
-            chances = logs.exp()
-            means = (chances * logs).sum(-1)
-            # A token of probability 0 has no part in the spread; 0 times minus infinity would be NaN.
-            squares = torch.where(chances > 0, chances * (logs - means[:, None]) ** 2, 0.0)
-            chosen = logs.gather(-1, ids[first:end, None].to(logs.device))[:, 0]
+        logs = torch.log_softmax(logits[first - 1 : end - 1].float(), -1)
+        chances = logs.exp()
+        means = (chances * logs).sum(-1)
+        # A token of probability 0 has no part in the spread; 0 times minus infinity would be NaN.
+        squares = torch.where(chances > 0, chances * (logs - means[:, None]) ** 2, 0.0)
+        chosen = logs.gather(-1, ids[first:end, None])[:, 0]
         log_probs, expected, spreads = (
             value.cpu().numpy() for value in (chosen, means, squares.sum(-1).sqrt())
         )
         return TokenScores(log_probs, expected, spreads, len(text) - end)
 
 
-def _nothing(text: Text) -> TokenScores:
+def check_text(text: Text, vocabulary: int) -> None:
+    """Refuse a text that a model cannot score.
+
+    Raises:
+        InputError: it has no context, or a token that the model does not know.
+    """
+    if not text.context:
+        raise InputError(
+            "scoring: a text needs a token before it; this tokenizer has no beginning-of-sequence"
+        )
+    if any(not 0 <= token < vocabulary for token in (*text.context, *text.tokens)):
+        raise InputError("scoring: a token id is not in the model's vocabulary; is this its tokenizer?")
+
+
+def _no_log_probs(text: Text) -> LogProbs:
+    return LogProbs(np.zeros(0, dtype=np.float32), len(text.tokens))
+
+
+def _no_scores(text: Text) -> TokenScores:
     empty = np.zeros(0, dtype=np.float32)
     return TokenScores(empty, empty, empty, len(text.tokens))

@@ -13,7 +13,7 @@ from pipelines.identify import TaggingJob, distinct_values, run_parts
 from pipelines.match import MatchJob, MatchStores
 from pipelines.parts import PartStore
 from pipelines.values import LookupJob, Lookups, chance_values, look_up
-from pipelines.work import Work
+from pipelines.work import SearchedWork
 
 if TYPE_CHECKING:
     from index import Index
@@ -56,7 +56,7 @@ class Analysis:
         }
 
 
-def analyse(work: Work, rules: Analysis, text: ControlText | None) -> Lookups:
+def analyse(work: SearchedWork, rules: Analysis, text: ControlText | None) -> Lookups:
     """Match the generations of a run, tag their identifiers, and look those up in the corpus.
 
     Args:
@@ -80,7 +80,9 @@ def analyse(work: Work, rules: Analysis, text: ControlText | None) -> Lookups:
         return _look_up(work, rules, tagged, text)
 
 
-def _match(work: Work, rules: Analysis, index: "Index", stores: MatchStores, names: list[str]) -> None:
+def _match(
+    work: SearchedWork, rules: Analysis, index: "Index", stores: MatchStores, names: list[str]
+) -> None:
     job = MatchJob(
         rules.model,
         str(Path(index.directory).resolve()),
@@ -95,7 +97,7 @@ def _match(work: Work, rules: Analysis, index: "Index", stores: MatchStores, nam
     run_parts("match", job, stores.spans, names, rules.workers)
 
 
-def _look_up(work: Work, rules: Analysis, tagged: PartStore, text: ControlText | None) -> Lookups:
+def _look_up(work: SearchedWork, rules: Analysis, tagged: PartStore, text: ControlText | None) -> Lookups:
     """Look up every distinct value; a run that has grown since is looked up anew."""
     state, values = f"{len(tagged.complete()):05d}", distinct_values(tagged)
     names = ("corpus", "chance", "control_text")

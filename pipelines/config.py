@@ -15,6 +15,7 @@ from extraction.engines.settings import (
     EngineSettings,
     ModelSettings,
     TransformersSettings,
+    VllmSettings,
 )
 from extraction.entropy import LowEntropyRule
 from extraction.errors import InputError
@@ -22,6 +23,9 @@ from extraction.identifiers.settings import IdentifierSettings
 from extraction.prompts import PromptFamilies
 from extraction.sampling import Sampling
 from extraction.settings import Settings
+
+# Where pydantic puts the tag of a union into the path to a field, by the section that the union stands in.
+UNIONS = {("engine",): 1, ("ranking", "engine"): 2, ("rules",): 2, ("prompts",): 3}
 
 
 class Corpus(Settings):
@@ -35,9 +39,10 @@ class Corpus(Settings):
         default=None,
         description="Where the index stands or is to be built; default: `index` in the run directory.",
     )
-    kind: Literal["training", "proxy"] = Field(
+    kind: Literal["training", "proxy", "unsearchable"] = Field(
         default="training",
-        description="`proxy`: not the training text itself, which undercounts; the report says so.",
+        description="`proxy`: not the training text itself, which undercounts; the report says so. `unsearchable`: "
+        "there is no text to search; generations are ranked for checking by hand.",
     )
     text_column: str = Field(default="text", min_length=1, description="Column or key that holds the text.")
     id_column: str = Field(
@@ -46,8 +51,14 @@ class Corpus(Settings):
 
     @model_validator(mode="after")
     def _something_to_search(self) -> "Corpus":
-        if not self.sources and self.index is None:
-            raise ValueError("name `sources` to build an index from, or an `index` that exists")
+        named = bool(self.sources) or self.index is not None
+        if self.kind == "unsearchable" and named:
+            raise ValueError("kind: unsearchable, and yet `sources` or `index` name text to search; keep one")
+        if self.kind != "unsearchable" and not named:
+            raise ValueError(
+                "name `sources` to build an index from, or an `index` that exists; or, where no text can be searched, "
+                "set kind: unsearchable"
+            )
         return self
 
 
@@ -61,6 +72,24 @@ class Control(Settings):
     text: tuple[str, ...] = Field(
         default=(),
         description="Text known not to be in the training data: files or folders, read like the corpus.",
+    )
+
+
+class Ranking(Settings):
+    """How generations are ranked for people to check, where the corpus, or a part of it, cannot be searched."""
+
+    reference: ModelSettings | None = Field(
+        default=None,
+        description="A smaller model, or one that did not see the data; without it two scores are missing.",
+    )
+    engine: Annotated[TransformersSettings | VllmSettings, Field(discriminator="kind")] = Field(
+        default=TransformersSettings(kind="transformers"),
+        description="What runs both models; batches are as large as fits, whatever its `batch_size`.",
+    )
+    workers: int = Field(default=1, ge=1, le=100_000, description="Scoring workers, both models in each.")
+    top: int = Field(default=100, ge=1, le=100_000, description="Candidates of each score and family.")
+    among: int = Field(
+        default=1000, ge=0, le=1_000_000, description="Drawn from so many at the top; 0: simply the top."
     )
 
 
@@ -126,6 +155,9 @@ class RunConfig(Settings):
         default=2, ge=1, le=100_000, description="Workers that match and tag, a core each."
     )
     control: Control = Field(default=Control(), description="The base model, held-out text, or both.")
+    ranking: Ranking | None = Field(
+        default=None, description="Rank generations for people to check; none: they are only searched for."
+    )
     retention: date | None = Field(
         default=None,
         description="The day on which `extraction purge` is due; the review page shows it.",
@@ -147,7 +179,24 @@ class RunConfig(Settings):
             raise ValueError("budgets: one stands there twice; name each once")
         self._one_chat_template()
         self._prompts_from_elsewhere()
+        self._something_to_measure()
+        self._ranked_by_the_model_that_generated()
         return self
+
+    def _ranked_by_the_model_that_generated(self) -> None:
+        if self.ranking and self.model.path is None:
+            raise ValueError("ranking: generations are scored by the model itself; name it as model.path")
+        if self.ranking and self.model.adapter and self.ranking.engine.kind != "vllm":
+            raise ValueError("ranking.engine: only vllm scores with model.adapter; set kind: vllm")
+
+    def _something_to_measure(self) -> None:
+        """Without a corpus there is the ranking alone, and nothing that a control could be matched against."""
+        if self.corpus.kind != "unsearchable":
+            return
+        if self.ranking is None:
+            raise ValueError("corpus.kind: unsearchable leaves nothing to measure; add a section `ranking`")
+        if self.control != Control():
+            raise ValueError("control: nothing is searched; name the base model as ranking.reference instead")
 
     def _one_chat_template(self) -> None:
         """A server that speaks the chat protocol writes its template around whatever it is sent."""
@@ -265,7 +314,7 @@ def explain(error: ValidationError, settings: type[Settings], section: tuple[str
 def _place(loc: tuple[int | str, ...]) -> list[str]:
     """The path to a field as the user writes it: without the tags of unions that pydantic puts in."""
     parts = [str(part) for part in loc]
-    tag = {"engine": 1, "rules": 2, "prompts": 3}.get(parts[0]) if parts else None  # by section
+    tag = next((place for section, place in UNIONS.items() if parts[: len(section)] == [*section]), None)
     return [part for place, part in enumerate(parts) if place != tag]
 
 

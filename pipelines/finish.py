@@ -49,6 +49,7 @@ class Analysed:
         command: what makes it again.
         unread: by reason, input beside the corpus that could not be read.
         names: ids that generations made elsewhere came with, by request id.
+        ranking: what was ranked for people to check; None where nothing was.
     """
 
     directory: RunDirectory
@@ -62,6 +63,7 @@ class Analysed:
     command: str
     unread: Mapping[str, int] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+    ranking: dict[str, Any] | None = None
 
     def found(self) -> Found:
         """Everything that was found, in memory."""
@@ -114,6 +116,7 @@ def finish(work: Analysed, control: ControlRun | None, text: ControlText | None)
         "passages_by_document_count": document_count_bins(passages),
         "control": control_section(found, work.rules, control.hashes, control.report) if control else None,
         "control_text": _text_section(work, found, text) if text else None,
+        "ranking": work.ranking,
         "method": work.method,
     }
     repetitions = work.directory.store(STORE).read_all(REPETITION_SCHEMA)

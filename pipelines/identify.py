@@ -56,7 +56,15 @@ def _rows(generation: Generation, findings: Iterable[Any]) -> Iterator[dict[str,
     return (request | asdict(finding) for finding in findings)
 
 
-def run_parts(label: str, job: Any, done: PartStore, names: Iterable[str], workers: int) -> None:
+def run_parts(
+    label: str,
+    job: Any,
+    done: PartStore,
+    names: Iterable[str],
+    workers: int,
+    cpus: float = 1,
+    gpus: float = 0,
+) -> None:
     """Process every part that is not complete yet, on Ray.
 
     Args:
@@ -64,7 +72,9 @@ def run_parts(label: str, job: Any, done: PartStore, names: Iterable[str], worke
         job: what each worker does.
         done: where the parts are published.
         names: all parts of the stage.
-        workers: how many workers run side by side, a core each.
+        workers: how many workers run side by side.
+        cpus: cores of each.
+        gpus: accelerators of each.
 
     Raises:
         InputError: a part failed three times; the stage is not complete.
@@ -75,7 +85,8 @@ def run_parts(label: str, job: Any, done: PartStore, names: Iterable[str], worke
         return
     failed: list[str] = []
     with progress(label, "parts", len(pending)) as shown:
-        Pool(job, Resources(workers), lambda _name, _facts: shown.advance(1), failed.append).run(pending)
+        held = Resources(workers, cpus, gpus)
+        Pool(job, held, lambda _name, _facts: shown.advance(1), failed.append).run(pending)
     if failed:
         raise InputError(
             f"{done.root}: {label} failed three times on {len(failed)} parts, first {failed[0]}; "

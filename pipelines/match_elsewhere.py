@@ -16,13 +16,13 @@ from pipelines.count import Rules
 from pipelines.elsewhere import PART_ROWS, Reader
 from pipelines.finish import Analysed, finish
 from pipelines.generate import publish_generations
-from pipelines.method import searched_section
+from pipelines.method import searched_section, stages
 from pipelines.parts import PartStore
 from pipelines.pool import cluster
 from pipelines.progress import inert
 from pipelines.rundir import RunDirectory, refuse_foreign_files
 from pipelines.values import Lookups
-from pipelines.work import Work, one_at_a_time
+from pipelines.work import SearchedWork, one_at_a_time
 
 if TYPE_CHECKING:
     from index import Index
@@ -87,7 +87,7 @@ def _refuse_missed_windows(index: "Index", path: Path, min_tokens: int) -> None:
         )
 
 
-def _open(out: Path, index: "Index", rules: Analysis, reader: Reader, read: list[Generation]) -> Work:
+def _open(out: Path, index: "Index", rules: Analysis, reader: Reader, read: list[Generation]) -> SearchedWork:
     import hashlib
 
     rows = [(g.request_id, g.family, g.prompt_token_ids, g.token_ids) for g in read]
@@ -100,7 +100,7 @@ def _open(out: Path, index: "Index", rules: Analysis, reader: Reader, read: list
     }
     config = {"generations": str(reader.path), "retokenised": reader.retokenised, "bad_records": reader.bad}
     directory = RunDirectory(out)
-    return Work(directory, index, directory.open(config, fingerprints))
+    return SearchedWork(directory, directory.open(config, fingerprints), index)
 
 
 def _publish(store: PartStore, read: list[Generation]) -> None:
@@ -113,7 +113,12 @@ def _publish(store: PartStore, read: list[Generation]) -> None:
 
 
 def _analysed(
-    work: Work, rules: Analysis, reader: Reader, read: list[Generation], lookup: Lookups, index_path: Path
+    work: SearchedWork,
+    rules: Analysis,
+    reader: Reader,
+    read: list[Generation],
+    lookup: Lookups,
+    index_path: Path,
 ) -> Analysed:
     tokens: dict[str, int] = {}
     for generation in read:
@@ -147,7 +152,7 @@ def _analysed(
 
 
 def _method(
-    work: Work, rules: Analysis, reader: Reader, shares: dict[str, float], longest: dict[str, int]
+    work: SearchedWork, rules: Analysis, reader: Reader, shares: dict[str, float], longest: dict[str, int]
 ) -> dict[str, Any]:
     return {
         "min_tokens": rules.min_tokens,
@@ -168,5 +173,7 @@ def _method(
             "fingerprint": "none",
             "tokenizer_fingerprint": tokenizer_fingerprint(rules.model),
         },
-        **searched_section("training", work.run, work.index, reader.tokenizer),
+        **searched_section("training", work.index, reader.tokenizer),
+        "versions": work.run["versions"],
+        "stages": stages(work.run),
     }

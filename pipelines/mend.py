@@ -6,7 +6,7 @@ from pipelines.progress import say
 from pipelines.rundir import RunDirectory
 
 # What is made from a part of generations and has its name, and what is made from all parts together.
-FROM_ONE = ("spans", "matches/*", "control_matches/*", "identifiers", "repetitions")
+FROM_ONE = ("spans", "matches/*", "control_matches/*", "identifiers", "repetitions", "scores/*")
 FROM_ALL = ("identifiers/*", "reruns")
 
 

@@ -26,6 +26,20 @@ def method_section(
         index: the index that was searched.
         tokenizer: the model's own.
     """
+    return {
+        "min_tokens": config.min_tokens,
+        "min_bytes": config.shortest_match,
+        "private_documents": config.private_documents,
+        "low_entropy_rule": config.low_entropy.model_dump(mode="json"),
+        "near_duplicate_threshold": config.cluster_threshold,
+        "identifier_types": identifier_types(config),
+        **sampled_section(config, run, sampling),
+        **searched_section(config.corpus.kind, index, tokenizer),
+    }
+
+
+def sampled_section(config: RunConfig, run: dict[str, Any], sampling: ResolvedSampling) -> dict[str, Any]:
+    """Which model was sampled, and how; its arguments are those of `method_section`."""
     # Paths of this machine say nothing to a reader of the report.
     engine = config.engine.model_dump(mode="json", exclude={"passages", "system"}, exclude_none=True)
     name = inert(engine.get("model_name") or Path(config.model.path or engine["kind"]).name)
@@ -34,17 +48,11 @@ def method_section(
     families, longest = config.prompts.families, config.prompts.longest(sampling.max_tokens)
     agreement = run["rerun_agreement"] or {}
     return {
-        "min_tokens": config.min_tokens,
-        "min_bytes": config.shortest_match,
-        "private_documents": config.private_documents,
-        "low_entropy_rule": config.low_entropy.model_dump(mode="json"),
-        "near_duplicate_threshold": config.cluster_threshold,
         "prompt_families": {
             f: {"share": s.share, "chat_template": s.chat, "kind": s.kind, "max_tokens": longest[f]}
             for f, s in families.items()
         },
         "prompts_fingerprint": run["fingerprints"]["prompts"],
-        "identifier_types": identifier_types(config),
         "sampling": {f: {"value": v["value"], "origin": v["from"]} for f, v in sampling.as_dict().items()},
         "engine": engine,
         "model": {
@@ -52,14 +60,15 @@ def method_section(
             "fingerprint": run["fingerprints"]["model"] or "none",
             "tokenizer_fingerprint": tokenizer_fingerprint(config.model),
         },
-        **searched_section(config.corpus.kind, run, index, tokenizer),
         "rerun_agreement": agreement.get("share"),
         "rerun_requests": agreement.get("requests"),
+        "versions": run["versions"],
+        "stages": stages(run),
     }
 
 
-def searched_section(kind: str, run: dict[str, Any], index: "Index", tokenizer: Any) -> dict[str, Any]:
-    """What was searched, how well its bytes survive the tokenizer, and what it cost."""
+def searched_section(kind: str, index: "Index", tokenizer: Any) -> dict[str, Any]:
+    """What was searched, and how well its bytes survive the tokenizer."""
     info = index.info
     return {
         "round_trip_share": round_trip_share(index, tokenizer),
@@ -74,9 +83,12 @@ def searched_section(kind: str, run: dict[str, Any], index: "Index", tokenizer: 
             "fingerprint": info.fingerprint,
             "window_key": window_key(index.key),
         },
-        "versions": run["versions"],
-        "stages": [{"name": name, **cost} for name, cost in run["stages"].items()],
     }
+
+
+def stages(run: dict[str, Any]) -> list[dict[str, Any]]:
+    """What each stage cost so far, in order."""
+    return [{"name": name, **cost} for name, cost in run["stages"].items()]
 
 
 def window_key(key: bytes) -> str:

@@ -17,12 +17,15 @@ def with_absolute_paths(config: RunConfig) -> RunConfig:
 
     What is no file or folder here stays as it is: a name of the Hugging Face cache, or `bytes`.
     """
-    engine, control = config.engine, config.control
+    engine, control, ranking = config.engine, config.control, config.ranking
     if isinstance(engine, DeterministicSettings) and engine.passages:
         engine = engine.model_copy(update={"passages": engine.passages.expanduser().absolute()})
     if control.model:
         control = control.model_copy(update={"model": _model(control.model)})
-    return config.model_copy(update={"model": _model(config.model), "engine": engine, "control": control})
+    if ranking and ranking.reference:
+        ranking = ranking.model_copy(update={"reference": _model(ranking.reference)})
+    changes = {"model": _model(config.model), "engine": engine, "control": control, "ranking": ranking}
+    return config.model_copy(update=changes)
 
 
 def _model(model: ModelSettings) -> ModelSettings:

@@ -1,4 +1,4 @@
-"""A run while it goes on: its directory, its index, and what its stages cost."""
+"""A run while it goes on: its directory, the index it is matched against, and what its stages cost."""
 
 import fcntl
 import os
@@ -23,12 +23,10 @@ class Work:
 
     Attributes:
         directory: where everything is written.
-        index: the open index of the corpus.
         run: the content of run.json, kept up to date.
     """
 
     directory: RunDirectory
-    index: "Index"
     run: dict[str, Any]
 
     @property
@@ -51,6 +49,17 @@ class Work:
 
         with stage_cost(record):
             yield
+
+
+@dataclass(frozen=True)
+class SearchedWork(Work):
+    """A run whose generations are matched against a corpus.
+
+    Attributes:
+        index: the open index of the corpus.
+    """
+
+    index: "Index"
 
 
 @contextmanager

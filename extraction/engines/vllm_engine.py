@@ -36,7 +36,7 @@ class VllmEngine:
         self._settings, self._sampling = settings, sampling
         self._stops = StopStrings.load(sampling, model)
         self._adapter = adapter_path(model)
-        self._llm = _load(settings, model, self._adapter, bool(sampling.stop_strings))
+        self._llm = load_vllm(settings, model, self._adapter, bool(sampling.stop_strings))
         config = self._llm.llm_engine.model_config
         self._max_length: int = config.max_model_len
         self._vocabulary: int = config.get_vocab_size()
@@ -80,7 +80,7 @@ class VllmEngine:
                 [{"prompt_token_ids": request.prompt_token_ids} for request in requests],
                 [self._parameters(request) for request in requests],
                 use_tqdm=False,
-                lora_request=_lora(self._adapter),
+                lora_request=lora_request(self._adapter),
             )
         except Exception:
             self.close()  # a dead vLLM can keep the next call waiting for ever
@@ -129,8 +129,25 @@ class VllmEngine:
         return completed(request, token_ids[:end], logprobs[:end], reason)
 
 
-def _load(settings: VllmSettings, model: ModelSettings, adapter: Path | None, tokenizer: bool) -> Any:
-    """Load vLLM, with a tokenizer only where it has to look for stop strings."""
+def load_vllm(
+    settings: VllmSettings,
+    model: ModelSettings,
+    adapter: Path | None,
+    tokenizer: bool,
+    prefix_caching: bool | None = None,
+) -> Any:
+    """Load vLLM.
+
+    Args:
+        settings: how it runs.
+        model: what it runs.
+        adapter: folder of a LoRA adapter over the model.
+        tokenizer: whether to load one: only where vLLM has to look for stop strings.
+        prefix_caching: whether prompts share the work on what they begin with; None lets vLLM decide by the model.
+
+    Raises:
+        InputError: vLLM is not installed, or cannot load the model.
+    """
     path = model_path(model)
     if path.is_file():
         raise InputError(
@@ -164,6 +181,7 @@ def _load(settings: VllmSettings, model: ModelSettings, adapter: Path | None, to
             dtype=model.dtype,
             generation_config="vllm",  # else vLLM fills sampling fields from the model's file behind our back
             logprobs_mode="raw_logprobs",
+            enable_prefix_caching=prefix_caching,
             seed=0,
             **wanted,
         )
@@ -172,7 +190,8 @@ def _load(settings: VllmSettings, model: ModelSettings, adapter: Path | None, to
         raise InputError(f"engine: vLLM cannot load {path}: {reason}") from error
 
 
-def _lora(adapter: Path | None) -> Any:
+def lora_request(adapter: Path | None) -> Any:
+    """What vLLM is told of an adapter with each request."""
     from vllm.lora.request import LoRARequest
 
     return None if adapter is None else LoRARequest(adapter.name, 1, str(adapter))

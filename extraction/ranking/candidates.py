@@ -24,39 +24,47 @@ class Picking:
     among: int | None = 1000
     seed: int = 0
 
+    @property
+    def wanted(self) -> int:
+        """How many different texts are drawn from."""
+        return self.count if self.among is None else max(self.among, self.count)
 
-def pick(scores: Floats, tokens: Sequence[Sequence[int]], picking: Picking) -> list[int]:
-    """Pick candidates by one score, highest first.
 
-    A candidate falls if at least half of its token trigrams, as a multiset, stand in one that is kept already.
+def suspicious_first(scores: Floats) -> NDArray[np.int64]:
+    """The places of all scores but NaN, the highest first; of equal ones the first stands first.
 
     Args:
-        scores: float64[n], higher is more suspicious; NaN is never picked.
-        tokens: token ids of each generation.
-        picking: how many, and from where.
-
-    Returns:
-        Places in `scores`, in the order of their ranks.
+        scores: float64[n], higher is more suspicious.
     """
     order = np.argsort(-scores, kind="stable")
-    order = order[~np.isnan(scores[order])]
-    wanted = picking.count if picking.among is None else max(picking.among, picking.count)
-    kept = _different(order.tolist(), tokens, wanted)
+    places: NDArray[np.int64] = order[: scores.size - np.count_nonzero(np.isnan(scores))]  # NaN sorts last
+    return places
+
+
+def draw(kept: Sequence[int], picking: Picking) -> list[int]:
+    """Draw the candidates from the different texts at the top, and leave them in their order."""
     if picking.among is None or len(kept) <= picking.count:
-        return kept[: picking.count]
+        return list(kept[: picking.count])
     drawn = np.random.default_rng(picking.seed).choice(len(kept), picking.count, replace=False)
     return [kept[n] for n in sorted(drawn.tolist())]
 
 
-def _different(order: Sequence[int], tokens: Sequence[Sequence[int]], wanted: int) -> list[int]:
-    """The first `wanted` of an order that are no near-copies of one before."""
+def different(texts: Sequence[Sequence[int]], wanted: int) -> list[int]:
+    """The places of the first `wanted` texts that are no near-copies of one kept before.
+
+    A text falls if at least half of its token trigrams, as a multiset, stand in one that is kept already.
+
+    Args:
+        texts: token ids, the most suspicious first.
+        wanted: how many are looked for.
+    """
     kept: list[int] = []
-    # Only generations that share a trigram need to be compared.
+    # Only texts that share a trigram need to be compared.
     holders: dict[tuple[int, ...], dict[int, int]] = {}
-    for n in order:
+    for n, ids in enumerate(texts):
         if len(kept) == wanted:
             break
-        trigrams = Counter(zip(tokens[n], tokens[n][1:], tokens[n][2:], strict=False))
+        trigrams = Counter(zip(ids, ids[1:], ids[2:], strict=False))
         shared: Counter[int] = Counter()
         for trigram, times in trigrams.items():
             for other, held in holders.get(trigram, {}).items():

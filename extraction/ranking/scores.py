@@ -4,6 +4,7 @@ Log-perplexity is the mean of -log p over the generated tokens. Formulas of Carl
 Data from Large Language Models", section 5.1; the windowed forms take the same ratios over 50 tokens, at their highest.
 """
 
+import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 WINDOW = 50
 # A text that the model is sure of would divide by zero; no model tells smaller log-perplexities apart.
@@ -44,7 +46,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Scores:
-    """All scores of a generation; None where there is none. Higher is more suspicious.
+    """All scores of a generation, higher is more suspicious; None where there is none, NaN where it is not finite.
 
     Attributes:
         perplexity: minus the log-perplexity.
@@ -86,19 +88,25 @@ def scores_of(model: Scored, reference: Scored | None, lowercase: Scored | None)
         lowercase: the lower-cased text as the model sees it.
 
     Returns:
-        Scores; all None where nothing was generated, some where a model or 50 tokens are missing.
+        Scores; all None where nothing was generated, some where a model or 50 tokens are missing. A score that is not
+        finite, because a model gave a token no probability or no number, is NaN: it says nothing.
     """
     if not model.losses.size:
         return Scores()
     mean = max(log_perplexity(model.losses), LEAST)
-    text = b"".join(model.pieces)
-    return Scores(
-        perplexity=-log_perplexity(model.losses),
-        reference=_ratio(reference, mean),
-        lowercase=_ratio(lowercase, mean),
-        zlib=zlib_bytes(text) / mean,
-        **_windowed(model, reference, lowercase),
-    )
+    found = {
+        "perplexity": -log_perplexity(model.losses),
+        "reference": _ratio(reference, mean),
+        "lowercase": _ratio(lowercase, mean),
+        "zlib": zlib_bytes(b"".join(model.pieces)) / mean,
+    }
+    with np.errstate(invalid="ignore"):  # infinities and NaN of a model: below they become NaN
+        found |= _windowed(model, reference, lowercase)
+    return Scores(**{name: _finite(value) for name, value in found.items()})
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is None or math.isfinite(value) else math.nan
 
 
 def _ratio(other: Scored | None, mean: float) -> float | None:
@@ -111,16 +119,28 @@ def _windowed(model: Scored, reference: Scored | None, lowercase: Scored | None)
     means = np.maximum(_window_means(model.losses), LEAST)
     ends = np.cumsum([0, *map(len, model.pieces)])
     starts, stops = ends[:-WINDOW], ends[WINDOW:]
-    text = b"".join(model.pieces)
-    sizes = [zlib_bytes(text[start:stop]) for start, stop in zip(starts, stops, strict=True)]
     found = {
         "window_perplexity": -float(_window_means(model.losses).min()),
-        "window_zlib": float((np.array(sizes) / means).max()),
+        "window_zlib": _highest_zlib(b"".join(model.pieces), starts, stops, means),
     }
     for name, other in (("window_reference", reference), ("window_lowercase", lowercase)):
         if other is not None and other.losses.size:
             found[name] = float((_means_between(other, starts, stops) / means).max())
     return found
+
+
+def _highest_zlib(text: bytes, starts: Ints, stops: Ints, means: Floats) -> float:
+    """The highest ratio of compressed bytes to log-perplexity. Windows that cannot have it are not compressed."""
+    if not np.isfinite(means).all():
+        return math.nan
+    limits = ((stops - starts) * 1.001 + 13) / means  # zlib's compressBound allows no more bytes
+    highest = 0.0
+    for window in np.argsort(-limits):
+        if limits[window] <= highest:
+            break
+        size = zlib_bytes(text[starts[window] : stops[window]])
+        highest = max(highest, size / float(means[window]))
+    return highest
 
 
 def _window_means(losses: Floats) -> Floats:
@@ -129,7 +149,7 @@ def _window_means(losses: Floats) -> Floats:
     return means
 
 
-def _means_between(other: Scored, starts: Floats, stops: Floats) -> Floats:
+def _means_between(other: Scored, starts: Ints, stops: Ints) -> Floats:
     """Mean loss of other tokens over stretches of bytes; a token that is cut counts by its share of bytes."""
     ends = np.cumsum([0, *map(len, other.pieces)]).astype(np.float64)
     losses, tokens = np.cumsum(np.append(0.0, other.losses)), np.arange(ends.size, dtype=np.float64)

@@ -8,6 +8,7 @@ import typer
 
 from pipelines.progress import inert
 
+UNSEARCHED = ("report.html", "report.json", "candidates.csv")
 WRITTEN = ("report.html", "report.json", "model_card.md", "passages.parquet", "identifiers/in_corpus.parquet")
 LISTED = 20
 
@@ -25,7 +26,7 @@ def close(report: Path, skip_bad_records: bool) -> None:
     content = json.loads(report.read_text(encoding="utf-8"))
     for line in in_words(content):
         typer.echo(line)
-    for name in WRITTEN:
+    for name in WRITTEN if content["method"]["corpus"] else UNSEARCHED:
         typer.echo(inert(str(report.parent / name)))
     if content["status"] == "incomplete" and not (skip_bad_records and _only_skipped(content)):
         raise typer.Exit(2)
@@ -33,6 +34,8 @@ def close(report: Path, skip_bad_records: bool) -> None:
 
 def in_words(report: dict[str, Any]) -> list[str]:
     """The numbers that matter, in words that a privacy reviewer understands."""
+    if report["method"]["corpus"] is None:
+        return _unsearched(report)
     last = max(report["budgets"], key=lambda budget: int(budget["budget"]))
     lines = [
         f"Of {last['generated_tokens']:,} generated tokens, {last['extracted_tokens']:,} "
@@ -46,10 +49,26 @@ def in_words(report: dict[str, Any]) -> list[str]:
     if report["control"] is not None:
         control = max(report["control"]["budgets"], key=lambda budget: int(budget["budget"]))
         lines.append(f"The control model gave back {control['private_passages']:,} private passages.")
-    if report["status"] == "incomplete":
-        reasons = ", ".join(f"{item['reason']} ({item['count']:,})" for item in report["incomplete"])
-        lines += [f"INCOMPLETE: {reasons}.", *_failed_requests(report)]
-    return lines
+    return [*lines, *_incomplete(report)]
+
+
+def _unsearched(report: dict[str, Any]) -> list[str]:
+    """The same where the corpus was not searched: there is nothing but candidates."""
+    ranking, last = report["ranking"], max(report["budgets"], key=lambda budget: int(budget["budget"]))
+    return [
+        f"The corpus was not searched: how much of {last['generated_tokens']:,} generated tokens is training text is "
+        "not known.",
+        f"{ranking['candidates']:,} of {ranking['generations']:,} generations are candidates for people to check: fill "
+        "in the verdicts of candidates.csv, then run extraction confirm.",
+        *_incomplete(report),
+    ]
+
+
+def _incomplete(report: dict[str, Any]) -> list[str]:
+    if report["status"] != "incomplete":
+        return []
+    reasons = ", ".join(f"{item['reason']} ({item['count']:,})" for item in report["incomplete"])
+    return [f"INCOMPLETE: {reasons}.", *_failed_requests(report)]
 
 
 def _failed_requests(report: dict[str, Any]) -> list[str]:

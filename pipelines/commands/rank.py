@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -30,6 +30,10 @@ def rank(
         typer.Option("--among", min=0, help="Drawn at random from so many at the top; 0: simply the top."),
     ] = 1000,
     seed: Annotated[int, typer.Option("--seed", help="Of that draw.")] = 0,
+    engine: Annotated[
+        Literal["transformers", "vllm"], typer.Option("--engine", help="What runs the models.")
+    ] = "transformers",
+    device: Annotated[Literal["cpu", "cuda"], typer.Option("--device", help="Where they run.")] = "cpu",
     include_text: Annotated[
         bool, typer.Option("--include-text", help="Write prompts and texts into candidates.csv too.")
     ] = False,
@@ -42,13 +46,20 @@ def rank(
 
     Example: extraction rank runs/answers --model models/chat --reference models/base --out runs/ranked
     """
+    from extraction.engines.settings import TransformersSettings, VllmSettings
     from extraction.model import ModelSettings
     from extraction.ranking.candidates import Picking
-    from pipelines.rank import RankOptions, rank_generations
+    from pipelines.rank import RankingModels, RankOptions, rank_generations
 
+    runs_them = (
+        VllmSettings(kind="vllm", gpus_per_worker=int(device == "cuda"))
+        if engine == "vllm"
+        else TransformersSettings(kind="transformers", device=device)
+    )
     options = RankOptions(
-        model=ModelSettings(path=model),
-        reference=ModelSettings(path=reference) if reference else None,
+        models=RankingModels(
+            ModelSettings(path=model), ModelSettings(path=reference) if reference else None, runs_them
+        ),
         picking=Picking(top, among or None, seed),
         include_text=include_text,
         skip_bad_records=skip_bad_records,
@@ -58,7 +69,7 @@ def rank(
 
 
 def confirm(
-    run: Annotated[Path, typer.Argument(help="Directory that `extraction rank` wrote.")],
+    run: Annotated[Path, typer.Argument(help="Directory of `extraction rank` or `run`.")],
     verdicts: Annotated[
         Path, typer.Argument(help="candidates.csv with verdicts: yes, no, unsure, or empty.")
     ],

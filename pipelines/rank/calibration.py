@@ -1,45 +1,84 @@
 """Judges the ranking by the exact matches of the same run, where its corpus was searched."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from extraction.membership.intervals import wilson
 from extraction.ranking.calibration import calibrate
 from extraction.ranking.scores import SCORES
 from extraction.records import request_id
 from pipelines.match import MatchStores
 from pipelines.parts import PartStore
-from pipelines.rank.candidates import SCORED, floats
+from pipelines.rank.scored import SCORE_SCHEMA, ScoreColumns
 from pipelines.rundir import RunDirectory
 
-NOT_SEARCHED = "no run directory whose corpus was searched: nothing is known of what these candidates hold"
+Hits = NDArray[np.bool_]
+
+NOT_SEARCHED = "no corpus was searched for these generations, so nothing is known of what the candidates hold"
 CAVEAT = (
-    "Measured where the corpus could be searched. Text that cannot be searched may rank otherwise: take the "
-    "precision to expect there from the same score and depth, as an indication."
+    "Measured where the corpus could be searched. Text that cannot be searched may rank otherwise: take the share "
+    "among the candidates as what to expect there, as an indication."
 )
 
 
-def calibration(source: Path, store: PartStore) -> dict[str, Any]:
-    """Precision and recall of every score, beside a random choice.
+def hits_in(run: RunDirectory, scores: PartStore) -> Hits | None:
+    """Which generations repeat text of the corpus that a run was matched against.
 
     Args:
-        source: what was ranked.
-        store: its scores.
+        run: the run.
+        scores: its scored parts.
+
+    Returns:
+        bool[n], in the order of the scored parts; None where nothing was matched.
+    """
+    requests = MatchStores.of(run).requests
+    parts = requests.complete()
+    if not parts:
+        return None
+    extracted: list[str] = []
+    for name in parts:
+        rows = requests.read(name, ["family", "number", "extracted_tokens"]).to_pylist()
+        extracted += [request_id(row["family"], row["number"]) for row in rows if row["extracted_tokens"]]
+    ids = scores.read_all(SCORE_SCHEMA, ["generation_id"])["generation_id"]
+    found = pc.is_in(ids, value_set=pa.array(extracted, pa.string()))
+    return np.asarray(found.to_numpy(), dtype=np.bool_)
+
+
+def calibration(
+    columns: ScoreColumns, picked: Mapping[str, Sequence[int]], hits: Hits | None
+) -> dict[str, Any]:
+    """Precision and recall of every score, beside a random choice, and how many of its candidates are hits.
+
+    Args:
+        columns: the scores of all generations.
+        picked: for each score, the generations that it picked.
+        hits: bool[n], which generations repeat training text; None where that is not known.
 
     Returns:
         `by_score` and `caveat`, or `reason` where nothing can be said.
     """
-    stores = MatchStores.of(RunDirectory(source)) if source.is_dir() else None
-    parts = stores.requests.complete() if stores else []
-    if stores is None or not parts:
+    if hits is None:
         return {"by_score": None, "reason": NOT_SEARCHED}
-    extracted: set[str] = set()
-    for name in parts:
-        rows = stores.requests.read(name, ["family", "number", "extracted_tokens"]).to_pylist()
-        extracted |= {request_id(row["family"], row["number"]) for row in rows if row["extracted_tokens"]}
-    table = store.read_all(SCORED, SCORED.names)
-    hits = np.array([name in extracted for name in table["generation_id"].to_pylist()], dtype=np.bool_)
-    found = {name: calibrate(floats(table[name]), hits) for name in SCORES}
-    return {"by_score": {name: one and asdict(one) for name, one in found.items()}, "caveat": CAVEAT}
+    return {
+        "by_score": {name: _of_score(columns, name, picked[name], hits) for name in SCORES},
+        "caveat": CAVEAT,
+    }
+
+
+def _of_score(columns: ScoreColumns, name: str, picked: Sequence[int], hits: Hits) -> dict[str, Any] | None:
+    found = calibrate(columns.scores[name], hits)
+    if found is None:
+        return None
+    repeating = int(hits[np.asarray(picked, dtype=np.int64)].sum())
+    among = {
+        "candidates": len(picked),
+        "repeating": repeating,
+        "share": asdict(wilson(repeating, len(picked))) if picked else None,
+    }
+    return asdict(found) | {"among_candidates": among}

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from extraction.ranking.candidates import Picking, pick
+from extraction.ranking.candidates import Picking, different, draw, suspicious_first
 from extraction.ranking.scores import SCORES
 from extraction.token_bytes import TokenBytes
 from pipelines.parts import PartStore, write_file
-
-Floats = NDArray[np.float64]
+from pipelines.rank.scored import ScoreColumns, ScoredRows
 
 FIRST_LOOK = 4  # times as many of the top are read as are wanted, and more where most of them are copies
 
@@ -32,9 +32,6 @@ CANDIDATE_SCHEMA = pa.schema(
         ("text", pa.string()),
     ]
 )
-SCORED = pa.schema(
-    [("generation_id", pa.string()), ("family", pa.string()), *((name, pa.float64()) for name in SCORES)]
-)
 CSV_COLUMNS = ("candidate_id", "generation_id", "family", "picked_by", "ranks", *SCORES, "tokens", "verdict")
 # A spreadsheet runs a cell that begins so as a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -46,42 +43,37 @@ class Chosen:
 
     Attributes:
         table: of `CANDIDATE_SCHEMA`, each generation once, by its best rank.
-        generations: how many were ranked.
-        picked: candidates by score.
-        unscored: generations that a score leaves out, by score.
+        by_score: for each score, the generations that it picked, by their number over all parts.
     """
 
     table: pa.Table
-    generations: int
-    picked: dict[str, int]
-    unscored: dict[str, int]
+    by_score: dict[str, list[int]]
 
 
-def candidates_of(store: PartStore, picking: Picking, table: TokenBytes) -> Chosen:
+def candidates_of(store: PartStore, columns: ScoreColumns, picking: Picking, table: TokenBytes) -> Chosen:
     """Pick candidates by every score, families apart.
 
     Args:
         store: scored parts.
+        columns: their families and scores.
         picking: how many of each score.
         table: bytes of the model's tokens.
     """
-    columns = store.read_all(SCORED, SCORED.names)
-    families = np.array(columns["family"].to_pylist(), dtype=object)
-    scores = {name: floats(columns[name]) for name in SCORES}
-    rows = _Rows(store)
+    rows = ScoredRows(store)
+    orders, look = list(_orders(columns)), FIRST_LOOK * picking.wanted
+    rows.tokens(
+        [row for _, order in orders for row in order[:look].tolist()]
+    )  # each part is read once for all
     ranks: dict[int, dict[str, int]] = {}
-    for name, values in scores.items():
-        for family in sorted(set(families.tolist())):
-            inside = np.flatnonzero(families == family)
-            for rank, row in enumerate(_picked(values, inside, rows, picking), 1):
-                ranks.setdefault(row, {})[name] = rank
-    order = sorted(ranks, key=lambda row: (min(ranks[row].values()), row))
-    described = [_described(row, ranks[row], rows, table) for row in order]
+    for name, order in orders:
+        for rank, row in enumerate(_picked(order, rows, picking, look), 1):
+            ranks.setdefault(row, {})[name] = rank
+    best = sorted(ranks, key=lambda row: (min(ranks[row].values()), row))
+    records = rows.records(best)
+    described = [_described(row, ranks[row], records[row], table) for row in best]
     return Chosen(
         table=pa.Table.from_pylist(described, schema=CANDIDATE_SCHEMA),
-        generations=columns.num_rows,
-        picked={name: sum(name in by for by in ranks.values()) for name in SCORES},
-        unscored={name: int(np.isnan(values).sum()) for name, values in scores.items()},
+        by_score={name: [row for row in best if name in ranks[row]] for name in SCORES},
     )
 
 
@@ -115,44 +107,27 @@ def harmless(value: Any) -> Any:
     return f"'{shown}" if shown.startswith(FORMULA) else shown
 
 
-class _Rows:
-    """Single rows of the scored parts, by their number over all parts; the part read last is kept."""
-
-    def __init__(self, store: PartStore) -> None:
-        self._store = store
-        markers = sorted(store.markers().items())
-        self._names = [name for name, _ in markers]
-        self._ends = np.cumsum([facts["generations"] for _, facts in markers])
-        self._open: tuple[int, list[dict[str, Any]]] = (-1, [])
-
-    def __getitem__(self, row: int) -> dict[str, Any]:
-        part = int(np.searchsorted(self._ends, row, side="right"))
-        if self._open[0] != part:
-            self._open = (part, self._store.read(self._names[part]).to_pylist())
-        return self._open[1][row - (int(self._ends[part - 1]) if part else 0)]
-
-    def tokens(self, wanted: NDArray[np.int64]) -> dict[int, list[int]]:
-        """Token ids of some rows, read in the order of the parts."""
-        return {row: self[row]["token_ids"] for row in sorted(wanted.tolist())}
+def _orders(columns: ScoreColumns) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """For each family and score, the generations that have the score, the most suspicious first."""
+    for place in range(len(columns.families)):
+        inside = np.flatnonzero(columns.family == place)
+        for name, values in columns.scores.items():
+            yield name, inside[suspicious_first(values[inside])]
 
 
-def _picked(values: Floats, inside: NDArray[np.int64], rows: _Rows, picking: Picking) -> list[int]:
+def _picked(order: NDArray[np.int64], rows: ScoredRows, picking: Picking, look: int) -> list[int]:
     """Rows of one family picked by one score: only the top is read, and more of it where copies fell away."""
-    order = inside[np.argsort(-values[inside], kind="stable")]
-    order = order[~np.isnan(values[order])]
-    wanted = max(picking.count, picking.among or 0)
-    size = FIRST_LOOK * wanted
     while True:
-        top = order[:size]
-        tokens = rows.tokens(top)
-        found = pick(values[top], [tokens[row] for row in top.tolist()], picking)
-        if len(found) >= picking.count or size >= order.size:
-            return [int(top[n]) for n in found]
-        size *= FIRST_LOOK
+        top = order[:look].tolist()
+        kept = different(rows.tokens(top), picking.wanted)
+        if len(kept) == picking.wanted or look >= order.size:
+            return [top[n] for n in draw(kept, picking)]
+        look *= FIRST_LOOK
 
 
-def _described(row: int, ranks: dict[str, int], rows: _Rows, table: TokenBytes) -> dict[str, Any]:
-    record = rows[row]
+def _described(
+    row: int, ranks: Mapping[str, int], record: Mapping[str, Any], table: TokenBytes
+) -> dict[str, Any]:
     return {
         "candidate_id": f"c{row:09d}",
         "generation_id": record["generation_id"],
@@ -164,8 +139,3 @@ def _described(row: int, ranks: dict[str, int], rows: _Rows, table: TokenBytes) 
         "prompt": table.decode(record["prompt_token_ids"]),
         "text": table.decode(record["token_ids"]),
     }
-
-
-def floats(column: Any) -> Floats:
-    """A score column as float64[n], NaN where there is none."""
-    return np.asarray(column.to_numpy(), dtype=np.float64)

@@ -1,10 +1,14 @@
 """Brings verdicts on candidates back: how many of those checked were confirmed, by score, with an interval."""
 
 import csv
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from extraction.errors import InputError
 from extraction.membership.intervals import Interval, wilson
@@ -37,7 +41,7 @@ class Confirmed:
 
 
 def confirm(directory: Path, verdicts: Path) -> Path:
-    """Count verdicts and write `confirmed.json` beside the candidates.
+    """Count verdicts and write `confirmed.json` beside the candidates, and into the run's report if it has one.
 
     Args:
         directory: what `extraction rank` wrote.
@@ -49,23 +53,57 @@ def confirm(directory: Path, verdicts: Path) -> Path:
     Raises:
         InputError: no candidates are there, or the CSV is unreadable, names an unknown candidate or verdict.
     """
-    candidates = _candidates(directory)
+    table = _candidates(directory)
+    candidates = table.to_pylist()
     found = _verdicts(verdicts, {row["candidate_id"] for row in candidates})
     by_score = {
         name: asdict(_count([row for row in candidates if name in row["picked_by"]], found))
         for name in SCORES
     }
+    counts = {"note": NOTE, "all": asdict(_count(candidates, found)), "by_score": by_score}
     path = directory / "confirmed.json"
-    write_json(str(path), {"note": NOTE, "all": asdict(_count(candidates, found)), "by_score": by_score})
+    write_json(str(path), {"candidates": _fingerprint(table), **counts})
+    _into_report(directory, counts)
     return path
 
 
-def _candidates(directory: Path) -> list[dict[str, Any]]:
+def confirmed_of(directory: Path, candidates: pa.Table) -> dict[str, Any] | None:
+    """What `confirm` counted before; None where it was not run, or where other candidates were picked since.
+
+    Args:
+        directory: where the candidates stand.
+        candidates: those of today, of `CANDIDATE_SCHEMA`.
+    """
+    path = directory / "confirmed.json"
+    if not path.exists():
+        return None
+    counts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return counts if counts.pop("candidates") == _fingerprint(candidates) else None
+
+
+def _into_report(directory: Path, counts: dict[str, Any]) -> None:
+    from pipelines.report import read_report, render_report
+
+    if not (directory / "report.json").exists():  # generations that were made elsewhere
+        return
+    report = read_report(directory)
+    report["ranking"]["confirmed"] = counts
+    write_json(str(directory / "report.json"), report)
+    render_report(report, directory)
+
+
+def _fingerprint(candidates: pa.Table) -> str:
+    """Of which candidates the verdicts are."""
+    rows = candidates.select(["candidate_id", "picked_by"]).to_pylist()
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+
+def _candidates(directory: Path) -> pa.Table:
     store = RunDirectory(directory).store("candidates")
-    rows: list[dict[str, Any]] = store.read_all(CANDIDATE_SCHEMA, ["candidate_id", "picked_by"]).to_pylist()
-    if not rows:
+    table = store.read_all(CANDIDATE_SCHEMA, ["candidate_id", "picked_by"])
+    if not table.num_rows:
         raise InputError(f"{directory}: no candidates here; name a directory that `extraction rank` wrote")
-    return rows
+    return table
 
 
 def _count(rows: Sequence[dict[str, Any]], verdicts: Mapping[str, str]) -> Confirmed:

@@ -6,31 +6,60 @@ from typing import Any
 
 import numpy as np
 
+from extraction.engines.settings import TransformersSettings, VllmSettings
 from extraction.errors import InputError
 from extraction.model import ModelSettings, load_tokenizer
 from extraction.ranking.scores import Scored, scores_of
 from extraction.records import Generation
-from extraction.scoring import Scorer, Text
+from extraction.scoring import LogProbScorer, Scorer, Text
 from extraction.token_bytes import TokenBytes
+
+
+@dataclass(frozen=True)
+class RankingModels:
+    """What generations are read through.
+
+    Attributes:
+        model: the model that generated.
+        reference: a smaller model, or one that did not see the data; None leaves its scores out.
+        engine: what runs them.
+    """
+
+    model: ModelSettings
+    reference: ModelSettings | None
+    engine: TransformersSettings | VllmSettings
+
+    def load(self) -> "Ranker":
+        """Load them.
+
+        Raises:
+            InputError: one cannot be loaded.
+        """
+        engine = self.engine
+        if isinstance(engine, VllmSettings) and self.reference is not None:
+            # Both stand on the same GPUs, and each would take its share of them whole.
+            engine = engine.model_copy(update={"gpu_memory_utilization": engine.gpu_memory_utilization / 2})
+        reference = Reading.load(self.reference, engine) if self.reference else None
+        return Ranker(Reading.load(self.model, engine), reference)
 
 
 @dataclass
 class Reading:
     """A model with its tokenizer."""
 
-    scorer: Scorer
+    scorer: LogProbScorer
     tokenizer: Any
     table: TokenBytes
 
     @classmethod
-    def load(cls, settings: ModelSettings) -> "Reading":
+    def load(cls, model: ModelSettings, engine: TransformersSettings | VllmSettings) -> "Reading":
         """Load both.
 
         Raises:
             InputError: one cannot be loaded.
         """
-        tokenizer = load_tokenizer(settings)
-        return cls(Scorer.load(settings), tokenizer, TokenBytes.from_tokenizer(tokenizer))
+        tokenizer = load_tokenizer(model)
+        return cls(_scorer(model, engine), tokenizer, TokenBytes.from_tokenizer(tokenizer))
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a text, no special tokens added."""
@@ -54,11 +83,19 @@ class Reading:
 
     def read(self, texts: Sequence[Text]) -> list[Scored]:
         """Score texts; what was beyond the model's length is left out."""
-        scored = self.scorer.score(texts)
+        scored = self.scorer.log_probs(texts)
         return [
             Scored(-one.log_probs.astype(np.float64), self.table.bytes_of(text.tokens)[: one.log_probs.size])
             for text, one in zip(texts, scored, strict=True)
         ]
+
+
+def _scorer(model: ModelSettings, engine: TransformersSettings | VllmSettings) -> LogProbScorer:
+    if isinstance(engine, VllmSettings):
+        from extraction.vllm_scoring import VllmScorer
+
+        return VllmScorer(engine, model)
+    return Scorer.load(model, engine.device)
 
 
 @dataclass

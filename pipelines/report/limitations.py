@@ -7,11 +7,16 @@ the same ones.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pipelines.report.schema import Report, parse_report
+from pipelines.report.schema import Report, UnsearchedReport, parse_report, parse_unsearched, was_searched
 from pipelines.report.words import count, listing, noun, percent
 
 LONG_REPETITION = 500
 """Fewest tokens of a generation in which a repetition is likely to be left."""
+
+_FORMAL = (
+    "Nothing is said about whether a given person's record was used in training.",
+    "No formal guarantee is given; a low count is a finding about this test, not a proof of privacy.",
+)
 
 
 def build_limitations(report: Mapping[str, Any]) -> list[str]:
@@ -26,7 +31,10 @@ def build_limitations(report: Mapping[str, Any]) -> list[str]:
     Raises:
         InputError: the report is not one of schema version 1.
     """
-    checked = parse_report({**report, "limitations": []})
+    report = {**report, "limitations": []}
+    if not was_searched(report):
+        return _of_unsearched(parse_unsearched(report))
+    checked = parse_report(report)
     return [
         *_incomplete(checked),
         *_always(checked),
@@ -39,7 +47,21 @@ def build_limitations(report: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _incomplete(report: Report) -> Iterator[str]:
+def _of_unsearched(report: UnsearchedReport) -> list[str]:
+    return [
+        *_incomplete(report),
+        "The corpus was not searched. How much of what was generated is training text is not known, and nothing here "
+        "is a count of it.",
+        *report.ranking.limitations,
+        "What is confirmed depends on the effort, the prompts, the sampling settings, the scores and who checks. More "
+        "sampling or other prompts can bring out more.",
+        *_prompts(report),
+        *_engine(report),
+        *_FORMAL,
+    ]
+
+
+def _incomplete(report: Report | UnsearchedReport) -> Iterator[str]:
     if report.status == "incomplete":
         reasons = "; ".join(f"{item.reason} ({count(item.count)})" for item in report.incomplete)
         yield (
@@ -73,11 +95,10 @@ def _always(report: Report) -> Iterator[str]:
         "Only text given back word for word is counted. Paraphrase, translation, and facts stitched together "
         "from several documents are not."
     )
-    yield "Nothing is said about whether a given person's record was used in training."
-    yield "No formal guarantee is given; a low count is a finding about this test, not a proof of privacy."
+    yield from _FORMAL
 
 
-def _prompts(report: Report) -> Iterator[str]:
+def _prompts(report: Report | UnsearchedReport) -> Iterator[str]:
     families = report.method.prompt_families.items()
     short = [
         (name, f.max_tokens)
@@ -92,7 +113,7 @@ def _prompts(report: Report) -> Iterator[str]:
         )
 
 
-def _engine(report: Report) -> Iterator[str]:
+def _engine(report: Report | UnsearchedReport) -> Iterator[str]:
     if report.method.engine.get("kind") == "endpoint":
         yield (
             "The model was asked through a server. Where that returned text without token ids, the text was "

@@ -24,6 +24,8 @@ _FILTERS = {
     "label": words.label,
     "identifier": words.identifier,
     "bin_label": words.bin_label,
+    "score": words.score,
+    "times": words.times,
 }
 _POLICY = (
     "default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"

@@ -35,6 +35,15 @@ class Estimate(Record):
         return self
 
 
+class Rate(Record):
+    """A share between its 95 % limits, and how these were found."""
+
+    estimate: Share
+    low: Share
+    high: Share
+    method: str
+
+
 class IdentifierCounts(Record):
     """Distinct identifiers of one type.
 

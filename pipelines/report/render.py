@@ -10,7 +10,9 @@ from pipelines.report.card import card_text
 from pipelines.report.figures import PASSAGES, WINDOWS, document_count_figure, growth_figure
 from pipelines.report.notes import estimate_notes, share_notes
 from pipelines.report.pages import render_page, write_page
-from pipelines.report.schema import Report, parse_report
+from pipelines.report.ranking import better_than_random
+from pipelines.report.schema import Report, parse_report, parse_unsearched, was_searched
+from pipelines.report.unsearched import unsearched_page
 from pipelines.report.verdict import largest, verdict_of
 from pipelines.report.words import SINGLE_NAME
 
@@ -23,11 +25,14 @@ def render_report(report: Mapping[str, Any], out_dir: Path) -> list[Path]:
         out_dir: where they go; made if missing.
 
     Returns:
-        The paths written: report.html, model_card.md.
+        The paths written: report.html, model_card.md. A model card states counts, so there is none where the corpus
+        was not searched.
 
     Raises:
         InputError: the report is not one of schema version 1; nothing is written.
     """
+    if not was_searched(report):
+        return [write_page(out_dir / "report.html", unsearched_page(parse_unsearched(report)))]
     checked = parse_report(report)
     page, card = report_page(checked), card_text(checked)
     return [write_page(out_dir / "report.html", page), write_page(out_dir / "model_card.md", card)]
@@ -49,6 +54,7 @@ def report_page(report: Report) -> str:
         "documents_figure": document_count_figure(report, "documents-words"),
         "estimate_notes": estimate_notes(report),
         "share_notes": share_notes(report),
+        "better_than_random": better_than_random(report.ranking) if report.ranking else [],
     }
     return render_page("report.html", context)
 

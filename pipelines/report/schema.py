@@ -5,11 +5,12 @@ Where a number cannot be given, it is null and a reason stands beside it.
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import Field, FiniteFloat, NonNegativeInt, ValidationError, model_validator
 
 from extraction.errors import InputError
+from pipelines.report.ranking import Ranking
 from pipelines.report.records import (
     BudgetCounts,
     DocumentCountBin,
@@ -21,6 +22,7 @@ from pipelines.report.records import (
     Share,
 )
 
+AnyReport = TypeVar("AnyReport", bound=Record)
 Setting = str | bool | int | float | list[str] | list[int] | None
 
 
@@ -174,7 +176,32 @@ class Stage(Record):
     peak_memory_bytes: NonNegativeInt | None = None
 
 
-class Method(Record):
+class Sampled(Record):
+    """Which model was sampled, and how.
+
+    Attributes:
+        prompt_families: by name.
+        prompts_fingerprint: of the public prompt text and the plan's rules.
+        sampling: settings by name.
+        engine: name and settings of what generated.
+        rerun_agreement: share of requests generated again that gave the same tokens; null: not measured.
+        rerun_requests: how many were generated again.
+        versions: of what ran, by package.
+        stages: time and memory, in order.
+    """
+
+    prompt_families: dict[str, PromptFamily]
+    prompts_fingerprint: str
+    sampling: dict[str, SamplingValue]
+    engine: dict[str, Setting]
+    rerun_agreement: Share | None = None
+    rerun_requests: NonNegativeInt | None = None
+    model: Model
+    versions: dict[str, str]
+    stages: list[Stage] = Field(default_factory=list)
+
+
+class Method(Sampled):
     """How it was measured.
 
     Attributes:
@@ -183,16 +210,9 @@ class Method(Record):
         private_documents: most documents that a private window stands in.
         low_entropy_rule: thresholds by name.
         near_duplicate_threshold: similarity from which passages share a cluster.
-        prompt_families: by name.
-        prompts_fingerprint: of the public prompt text and the plan's rules.
         identifier_types: types that were looked for; empty: none were.
-        sampling: settings by name.
-        engine: name and settings of what generated.
         round_trip_share: share of corpus text that survives the tokenizer; null with `round_trip_reason`.
-        rerun_agreement: share of requests generated again that gave the same tokens; null: not measured.
-        rerun_requests: how many were generated again.
-        versions: of what ran, by package.
-        stages: time and memory, in order.
+        corpus: what was searched.
     """
 
     min_tokens: NonNegativeInt
@@ -200,19 +220,10 @@ class Method(Record):
     private_documents: NonNegativeInt
     low_entropy_rule: dict[str, Setting]
     near_duplicate_threshold: FiniteFloat | None = None
-    prompt_families: dict[str, PromptFamily]
-    prompts_fingerprint: str
     identifier_types: list[str]
-    sampling: dict[str, SamplingValue]
-    engine: dict[str, Setting]
     round_trip_share: Share | None
     round_trip_reason: str | None = None
-    rerun_agreement: Share | None = None
-    rerun_requests: NonNegativeInt | None = None
-    model: Model
     corpus: Corpus
-    versions: dict[str, str]
-    stages: list[Stage] = Field(default_factory=list)
 
 
 class ReviewCounts(Record):
@@ -257,14 +268,73 @@ class Report(Record):
     control: Control | None
     control_text: ControlText | None = None
     review: Review | None = None
+    ranking: Ranking | None = None
     method: Method
     limitations: list[str]
 
     @model_validator(mode="after")
     def _incomplete_is_never_clean(self) -> "Report":
-        if (self.status == "incomplete") != bool(self.incomplete):
-            raise ValueError("`status` is incomplete exactly when `incomplete` gives a reason")
+        refuse_unclear_status(self.status, self.incomplete)
         return self
+
+
+class Effort(Record):
+    """What was generated at one budget where nothing was searched: all that a search would count is null."""
+
+    budget: NonNegativeInt
+    reached: bool
+    generated_tokens: NonNegativeInt
+    requests: NonNegativeInt
+    extracted_tokens: None
+    extracted_share: None
+    distinct_windows: None
+    private_windows: None
+    distinct_passages: None
+    private_passages: None
+    clusters: None
+    identifiers_in_corpus: None
+    identifiers: None
+    unseen_mass: Estimate
+    chao2_windows: Estimate
+
+
+class UnsearchedMethod(Sampled):
+    """How a model was sampled whose corpus cannot be searched; `corpus` is null with a reason."""
+
+    corpus: None
+    corpus_reason: str
+
+
+class UnsearchedReport(Record):
+    """The whole of report.json where the corpus cannot be searched."""
+
+    schema_version: Literal[1]
+    run: Run
+    status: Literal["complete", "incomplete"]
+    incomplete: list[Incomplete]
+    budgets: list[Effort] = Field(min_length=1)
+    families: dict[str, list[Effort]]
+    control: None
+    ranking: Ranking
+    method: UnsearchedMethod
+    limitations: list[str]
+
+    @model_validator(mode="after")
+    def _incomplete_is_never_clean(self) -> "UnsearchedReport":
+        refuse_unclear_status(self.status, self.incomplete)
+        return self
+
+
+def refuse_unclear_status(status: str, reasons: list[Incomplete]) -> None:
+    """Refuse a report whose status and reasons contradict each other."""
+    if (status == "incomplete") != bool(reasons):
+        raise ValueError("`status` is incomplete exactly when `incomplete` gives a reason")
+
+
+def was_searched(data: Mapping[str, Any]) -> bool:
+    """Whether a report is of a run that searched a corpus."""
+    method = data.get("method")
+    return not (isinstance(method, dict) and "corpus" in method and method["corpus"] is None)
 
 
 def parse_report(data: Mapping[str, Any], source: str = "report.json") -> Report:
@@ -275,10 +345,24 @@ def parse_report(data: Mapping[str, Any], source: str = "report.json") -> Report
         source: the file's name, for the message.
 
     Raises:
-        InputError: a field is missing, unknown or of the wrong type; it is named, its value is not.
+        InputError: a field is missing, unknown or of the wrong type; it is named, its value is not. Or the corpus of
+            the run was not searched, so that it has no counts.
     """
+    if not was_searched(data):
+        raise InputError(
+            f"{source}: the corpus of this run was not searched, so it has no counts; name another"
+        )
+    return _parse(Report, data, source)
+
+
+def parse_unsearched(data: Mapping[str, Any], source: str = "report.json") -> UnsearchedReport:
+    """The same for the report of a run whose corpus was not searched."""
+    return _parse(UnsearchedReport, data, source)
+
+
+def _parse(kind: type[AnyReport], data: Mapping[str, Any], source: str) -> AnyReport:
     try:
-        return Report.model_validate(data)
+        return kind.model_validate(data)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         field = ".".join(str(part) for part in first["loc"]) or "the whole"

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from pipelines.report.records import CurvePoint, Estimate
+from pipelines.report.records import CurvePoint, Estimate, Rate
 
 SINGLE_NAME = "PERSON_SINGLE"  # a first name or surname by itself, which says little
 _IDENTIFIERS = {
@@ -22,6 +22,12 @@ _IDENTIFIERS = {
     "SECRET": "password or key",
     "ORGANISATION": "organisation",
     "PLACE": "place",
+}
+_SCORES = {
+    "perplexity": "probability alone",
+    "reference": "beside the reference model",
+    "lowercase": "beside lower case",
+    "zlib": "beside compression",
 }
 NARROW = "\u202f"  # a narrow space that does not break, before a unit
 DASH = "\u2013"
@@ -65,6 +71,11 @@ def _hundredths(share: float) -> str:
     return f"{value:.{2 if abs(value) < 9.995 else 1}f}"
 
 
+def times(ratio: float) -> str:
+    """Write how many times as much something is: `1.6 times`."""
+    return f"{decimal(ratio)} times"
+
+
 def size(value: int) -> str:
     """Write a number of bytes in units of 1,000: `1.2 GB`."""
     amount = float(value)
@@ -97,7 +108,7 @@ def noun(value: int, one: str, many: str | None = None) -> str:
     return f"{count(value)} {one if value == 1 else many or one + 's'}"
 
 
-def interval(estimate: Estimate | CurvePoint, as_share: bool = False) -> str:
+def interval(estimate: Estimate | CurvePoint | Rate, as_share: bool = False) -> str:
     """Write an estimate's interval, shares in per cent if asked: `3.1-4.0`, `at least 3.1`, or nothing."""
     write = _hundredths if as_share else decimal
     unit = f"{NARROW}%" if as_share else ""
@@ -140,3 +151,9 @@ def label(name: str) -> str:
 def identifier(kind: str) -> str:
     """Name a type of identifier for people; a user's own type is shown as it is named."""
     return _IDENTIFIERS.get(kind, label(kind))
+
+
+def score(name: str) -> str:
+    """Name a score of the ranking for people: `beside compression, best stretch`."""
+    whole = name.removeprefix("window_")
+    return f"{_SCORES.get(whole, label(whole))}{', best stretch' if whole != name else ''}"

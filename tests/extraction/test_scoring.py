@@ -77,3 +77,26 @@ def test_what_cannot_be_scored_is_refused(scorer: Scorer) -> None:
     with pytest.raises(InputError, match="vocabulary"):
         scorer.score([Text([0], [100_000])])
     assert scorer.score([Text([0], [])])[0].log_probs.size == 0
+
+
+def test_log_probabilities_alone_are_those_of_the_whole_score(scorer: Scorer) -> None:
+    texts = random_texts(40, seed=3)
+    for whole, alone in zip(scorer.score(texts), scorer.log_probs(texts), strict=True):
+        assert np.allclose(whole.log_probs, alone.log_probs, atol=1e-4)
+        assert whole.cut == alone.cut
+
+
+def test_they_too_are_the_same_in_any_order_and_batch(scorer: Scorer) -> None:
+    texts = random_texts(40, seed=4)
+    together = scorer.log_probs(texts)
+    backwards = scorer.log_probs(texts[::-1])[::-1]
+    small = Scorer(scorer._model, batch_tokens=64).log_probs(texts)
+    for text, *found in zip(texts, together, backwards, small, strict=True):
+        assert {one.log_probs.size for one in found} == {len(text.tokens)}
+        assert np.allclose(found[0].log_probs, found[1].log_probs, atol=1e-4)
+        assert np.allclose(found[0].log_probs, found[2].log_probs, atol=1e-4)
+
+
+def test_an_adapter_is_not_left_out_in_silence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="scores without adapters"):
+        Scorer.load(ModelSettings(path=str(llama(tmp_path)), adapter="adapters/mine"))

@@ -9,8 +9,9 @@ from extraction.model import load_tokenizer
 from extraction.repetition import find_repetition
 from extraction.token_bytes import TokenBytes
 from pipelines.repetition import STORE
-from pipelines.run import prepare, run_pipeline
+from pipelines.run import run_pipeline
 from pipelines.rundir import RunDirectory
+from pipelines.sample import prepare
 from tests.extraction.tiny_models import SENTENCES, TEXT, byte_level_tokenizer
 from tests.pipelines.small_run import small_config, write_inputs
 

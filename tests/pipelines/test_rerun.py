@@ -10,8 +10,9 @@ from extraction.records import requests_of
 from pipelines.generate import publish_generations
 from pipelines.plan import Part, planned_parts, read_requests, write_round
 from pipelines.rerun import choose, measure_agreement
-from pipelines.run import prepare, run_pipeline
+from pipelines.run import run_pipeline
 from pipelines.rundir import RunDirectory
+from pipelines.sample import prepare
 from pipelines.work import Work
 from tests.pipelines.small_run import small_config, write_inputs
 
@@ -41,7 +42,7 @@ def work(folder, tmp_path):
     generator = prepare(config)
     directory = RunDirectory(tmp_path / "run")
     directory.open({}, {})
-    made = Work(directory, None, directory.read())
+    made = Work(directory, directory.read())
     plan = directory.store("plan")
     write_round(plan, generator.prompts, {"empty": 30, "public": 30}, {}, config.part_requests)
     engine = load_engine(config.engine, config.model, generator.sampling)

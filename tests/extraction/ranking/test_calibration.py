@@ -1,7 +1,9 @@
+from math import comb
+
 import numpy as np
 import pytest
 
-from extraction.ranking.calibration import calibrate
+from extraction.ranking.calibration import calibrate, random_choice
 
 
 def test_precision_and_recall_at_the_top() -> None:
@@ -31,3 +33,27 @@ def test_without_a_hit_there_is_no_recall() -> None:
     found = calibrate(np.arange(20.0), np.zeros(20, dtype=bool))
     assert found is not None
     assert (found.at[0].recall, found.at[0].times_random) == (None, None)
+
+
+@pytest.mark.parametrize(("depth", "hits", "generations"), [(10, 4, 40), (20, 30, 60), (5, 1, 9), (7, 7, 7)])
+def test_a_random_choice_by_counting_all_choices(depth: int, hits: int, generations: int) -> None:
+    chances = [
+        comb(hits, n) * comb(generations - hits, depth - n) / comb(generations, depth)
+        for n in range(depth + 1)
+    ]
+    found = random_choice(depth, hits, generations)
+    low, high = round(found.low * depth), round(found.high * depth)
+    assert found.estimate == hits / generations
+    assert sum(chances[:low]) < 0.025 <= sum(chances[: low + 1]) + 1e-12
+    assert sum(chances[:high]) < 0.975 <= sum(chances[: high + 1]) + 1e-12
+
+
+def test_a_score_beats_chance_only_above_what_chance_gives() -> None:
+    hits = np.zeros(100, dtype=bool)
+    hits[::2] = True  # half of them, whatever the order says
+    drawn = calibrate(np.arange(100.0), hits)
+    sorted_out = calibrate(hits.astype(float), hits)
+    assert drawn is not None and sorted_out is not None
+    assert [at.beats_random for at in drawn.at] == [False, False]
+    assert [at.beats_random for at in sorted_out.at] == [True, False]  # all 100 of 100 are the same choice
+    assert sorted_out.at[0].times_random == 2.0

@@ -2,7 +2,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extraction.ranking.candidates import Picking, pick
+from extraction.ranking.candidates import Picking, different, draw, suspicious_first
+
+
+def pick(scores: np.ndarray, tokens: list[list[int]], picking: Picking) -> list[int]:
+    order = suspicious_first(scores).tolist()
+    kept = different([tokens[n] for n in order], picking.wanted)
+    return [order[n] for n in draw(kept, picking)]
 
 
 def test_the_highest_come_first_and_nan_never() -> None:

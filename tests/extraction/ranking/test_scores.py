@@ -61,3 +61,29 @@ def test_a_model_that_is_sure_divides_by_no_zero() -> None:
 def test_nothing_generated_has_no_score() -> None:
     found = scores_of(scored([]), scored([1.0]), scored([1.0]))
     assert {getattr(found, name) for name in found.__dataclass_fields__} == {None}
+
+
+def test_only_windows_that_cannot_be_the_highest_are_left_uncompressed() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        losses = rng.gamma(0.3, 2.0, 130)
+        pieces = [
+            rng.bytes(int(n)) if rng.random() < 0.5 else b"a" * int(n) for n in rng.integers(0, 12, 130)
+        ]
+        text, ends = b"".join(pieces), np.cumsum([0, *map(len, pieces)])
+        ratios = [
+            len(zlib.compress(text[ends[n] : ends[n + WINDOW]])) / max(losses[n : n + WINDOW].mean(), LEAST)
+            for n in range(130 - WINDOW + 1)
+        ]
+        assert scores_of(Scored(losses, pieces), None, None).window_zlib == pytest.approx(max(ratios))
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_what_is_not_finite_is_no_score(value: float) -> None:
+    found = scores_of(scored([1.0] * 30 + [value] + [1.0] * 40), scored([1.0] * 71), scored([1.0] * 71))
+    assert math.isnan(found.perplexity or 0.0)
+    assert math.isnan(found.window_zlib or 0.0)
+    other = scores_of(scored([1.0] * 71), scored([value] * 71), None)
+    assert math.isnan(other.reference or 0.0)
+    assert math.isnan(other.window_reference or 0.0)
+    assert other.perplexity == -1.0
