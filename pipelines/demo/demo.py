@@ -13,10 +13,11 @@ from extraction.windows import STRETCH_SCHEMA
 from pipelines.commands.closing import in_words
 from pipelines.config import RunConfig, load_config
 from pipelines.demo import corpus
+from pipelines.demo.verdicts import answer
 from pipelines.match import MatchStores
 from pipelines.parts import write_json
 from pipelines.progress import inert, say
-from pipelines.report.words import noun
+from pipelines.report.words import noun, score
 from pipelines.rundir import RunDirectory
 from pipelines.training import step_progress
 
@@ -36,14 +37,18 @@ def run_demo(out: Path, seed: int) -> None:
         InputError: the folder holds a demo with another seed, or something else.
     """
     from pipelines.compare import compare_runs
+    from pipelines.demo.membership import membership_lines
     from pipelines.run import run_pipeline
 
     config = demo_config(out, seed)
     _claim(out, seed)
     truth = make_models(out, seed)
     report = run_pipeline(config, out / "run", None, skip_bad_records=False)
+    answer(out / "run")
     pages = compare_runs([out / "run" / "control", out / "run"], out / "compare")
     for line in closing_lines(json.loads(report.read_text(encoding="utf-8")), truth, out / "run"):
+        typer.echo(line)
+    for line in membership_lines(out, truth, seed):
         typer.echo(line)
     for path in [report.with_name("report.html"), report, *pages]:
         typer.echo(inert(str(path)))
@@ -58,6 +63,7 @@ def demo_config(out: Path, seed: int) -> RunConfig:
         "corpus.sources": [f"{texts / corpus.TRANSCRIPTS}"],
         "control.model.path": f"{models / 'base'}",
         "control.text": [f"{texts / corpus.HELD_OUT_PARTS}"],
+        "ranking.reference.path": f"{models / 'base'}",
         "seed": seed,
     }
     return load_config(QUICKSTART, [f"{field}={json.dumps(value)}" for field, value in changes.items()])
@@ -134,7 +140,22 @@ def closing_lines(report: dict[str, Any], truth: corpus.Truth, run: Path) -> lis
         f"Of the calls that were never trained on, {control['only_here']} windows came out "
         f"({control['also_in_corpus']:,} windows of the disclaimers stand in both)."
     )
+    lines.append(_ranking_line(report["ranking"]))
     return lines
+
+
+def _ranking_line(ranking: dict[str, Any]) -> str:
+    """What checking by hand would have found without the corpus, by the best score, beside a random choice."""
+    judged = {name: found for name, found in ranking["calibration"]["by_score"].items() if found}
+    best = max(judged, key=lambda name: float(judged[name]["at"][-1]["precision"]["estimate"]))
+    at, checked = judged[best]["at"][-1], ranking["confirmed"]["by_score"][best]
+    depth, found = at["depth"], round(at["depth"] * at["precision"]["estimate"])
+    low, high = (round(depth * at["random"][end]) for end in ("low", "high"))
+    return (
+        f"Without the corpus: {found} of the first {depth} generations by the best score ({score(best)}) repeat "
+        f"training text; of {depth} drawn at random, {low} to {high}. Of its {checked['checked']} candidates checked, "
+        f"{checked['confirmed']} are confirmed."
+    )
 
 
 def _partly_in(text: bytes, extracted: bytes) -> bool:

@@ -143,5 +143,8 @@ def _sentences(ranking: Ranking) -> Iterator[str]:
             for name, ratio in sorted(winners.items(), key=lambda item: -(item[1] or 0))
             if ratio is not None
         ]
-        said = listing(words) if words else "no score"
-        yield f"Among the first {count(depth)}, better than a random choice would be: {said}."
+        yield (
+            f"Among the first {count(depth)}, more than at random repeat the corpus by {listing(words)}."
+            if words
+            else f"Among the first {count(depth)}, no score finds more than a random choice would."
+        )

@@ -143,3 +143,33 @@ def test_the_comparison_and_the_closing_words_are_there(finished, capsys):
     assert "The control model gave back 0 private passages." in out
     assert "Of 4 calls planted in 100 documents, 4 came out" in out
     assert str(finished / "run" / "report.html") in out.splitlines()
+    assert re.search(r"Without the corpus: \d+ of the first 100 generations by the best score", out)
+
+
+def test_every_score_is_judged_by_the_matches_of_the_run(finished):
+    run = finished / "run"
+    ranking = report_of(run)["ranking"]
+    requests = pq.read_table(sorted(map(str, (run / "matches" / "requests").glob("*.parquet"))))
+    repeating = {
+        f"{row['family']}-{row['number']:09d}" for row in requests.to_pylist() if row["extracted_tokens"]
+    }
+    (scores,) = (run / "scores").iterdir()
+    rows = pq.read_table(sorted(map(str, scores.glob("*.parquet")))).to_pylist()
+    assert {row["generation_id"] for row in rows} >= repeating
+    for name, found in ranking["calibration"]["by_score"].items():
+        known = sorted((row for row in rows if row[name] is not None), key=lambda row: -row[name])
+        assert found["generations"] == len(known)
+        hundred = next(at for at in found["at"] if at["depth"] == 100)
+        hits = sum(row["generation_id"] in repeating for row in known[:100])
+        assert hundred["precision"]["estimate"] == hits / 100
+        share = sum(row["generation_id"] in repeating for row in known) / len(known)
+        assert hundred["random"]["estimate"] == pytest.approx(share)
+        assert hundred["random"]["low"] <= share <= hundred["random"]["high"]
+        assert ranking["confirmed"]["by_score"][name]["confirmed"] == found["among_candidates"]["repeating"]
+    assert any(
+        at["beats_random"]
+        for found in ranking["calibration"]["by_score"].values()
+        for at in found["at"]
+        if at["depth"] == 100
+    )
+    assert ranking["confirmed"]["all"]["checked"] == ranking["candidates"]
