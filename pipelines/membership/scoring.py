@@ -11,7 +11,7 @@ from extraction.membership.perturb import neighbours
 from extraction.membership.scores import Floats, Readings, membership_scores, shadow_probabilities
 from extraction.membership.shadows import Population
 from extraction.model import ModelSettings, load_tokenizer
-from extraction.scoring import Scorer, Text
+from extraction.scoring import LogProbs, Scorer, Text, TokenScores
 from index.pieces import ReadOptions
 from index.sources import list_pieces, read_documents
 from pipelines.membership.settings import ScoreSettings
@@ -64,9 +64,14 @@ class Reader:
             return Text([*before, *(ids[:1] or [0])], ids[1:])
         return Text([start, *before], ids[1:] if ids[:1] == [start] else ids)
 
+    def read(self, texts: Sequence[str], whole: bool) -> Sequence[TokenScores | LogProbs]:
+        """Read texts; `whole`: with what was expected at each place."""
+        asked = [self.text(text) for text in texts]
+        return self.scorer.score(asked) if whole else self.scorer.log_probs(asked)
+
     def log_probs(self, texts: Sequence[str], before: Sequence[int] = ()) -> list[Floats]:
         """Log-probabilities of each text's tokens."""
-        return [one.log_probs for one in self.scorer.score([self.text(text, before) for text in texts])]
+        return [one.log_probs for one in self.scorer.log_probs([self.text(text, before) for text in texts])]
 
     def ids(self, text: str) -> list[int]:
         """Token ids of a text, no special tokens added."""
@@ -135,15 +140,19 @@ class Scoring:
             found.append(ScoredText(wanted, read.log_probs.size, cut))
         return found
 
+    @property
+    def _whole(self) -> bool:
+        return "min_k_plus_plus" in self.wanted
+
     def _read(self, texts: Sequence[str]) -> Iterator[tuple[Readings, int]]:
-        own = self.model.scorer.score([self.model.text(text) for text in texts])
+        own = self.model.read(texts, self._whole)
         more = [self._beside(texts, name) for name in ("lowercase", "reference", "conditional")]
         copies, shadows = self._copies(texts), [shadow.log_probs(texts) for shadow in self.shadows]
         for n, one in enumerate(own):
             lower, reference, after = (None if found is None else found[n] for found in more)
             read = Readings(
                 log_probs=one.log_probs,
-                spread=one,
+                spread=one if isinstance(one, TokenScores) else None,
                 lowercase=lower,
                 reference=reference,
                 neighbours=copies[n],
@@ -162,7 +171,8 @@ class Scoring:
             return self.model.log_probs(texts, self.before)
         if self.reference is None:
             return None
-        return self.reference.log_probs(texts)
+        # In the arithmetic of the model's own reading: the last bits of another would pass for a score.
+        return [one.log_probs for one in self.reference.read(texts, self._whole)]
 
     def _copies(self, texts: Sequence[str]) -> list[list[Floats]]:
         count = self.settings.neighbours if "neighbourhood" in self.wanted else 0
