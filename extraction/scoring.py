@@ -16,8 +16,8 @@ from extraction.model import ModelSettings, load_model
 Floats = NDArray[np.float32]
 T = TypeVar("T")
 
-# Most tokens of a batch, padding included. Its logits are held whole: 0.8 GB for a vocabulary of 49,152 on a CPU.
-CPU_BATCH_TOKENS, BATCH_TOKENS = 4096, 16_384
+# Most tokens of a batch, padding included. Its logits are held whole: 0.4 GB for a vocabulary of 49,152 on a CPU.
+CPU_BATCH_TOKENS, BATCH_TOKENS = 2048, 16_384
 
 
 @dataclass(frozen=True)
@@ -169,6 +169,7 @@ class Scorer:
 
     def _read_log_probs(self, texts: Sequence[Text]) -> list[LogProbs]:
         import torch
+        from torch.nn.functional import cross_entropy
 
         with torch.inference_mode():
             logits, ids = self._forward(texts)
@@ -178,7 +179,7 @@ class Scorer:
                 scores = logits[
                     row, first - 1 : end - 1
                 ].float()  # a row at a time: a batch of these would not fit
-                found.append(scores.gather(-1, ids[row, first:end, None])[:, 0] - scores.logsumexp(-1))
+                found.append(-cross_entropy(scores, ids[row, first:end], reduction="none"))
             values = torch.cat(found).cpu().numpy()  # one copy from the device for a batch
         rows = np.split(values, np.cumsum([row.shape[0] for row in found])[:-1])
         return [LogProbs(row, len(text) - self._length(text)) for row, text in zip(rows, texts, strict=True)]

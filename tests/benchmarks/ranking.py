@@ -2,8 +2,9 @@
 
 `scoring` scores texts of uneven lengths and gives the same model as many tokens again in full rows of one length, with
 no padding, nothing sorted and nothing read from the logits: the bare forward pass. One after the other, the order
-swapped in every other round. `throughput` is the rate of the whole: generations without log-probabilities, all eight
-scores of each, with a reference model of the same size.
+swapped in every other round; on a CPU by processor time, which other work on the machine changes little.
+`throughput` is the rate of the whole: generations without log-probabilities, all eight scores of each, with a reference
+model of the same size.
 
 `million` writes scored parts of made-up generations, then picks candidates from them and judges the scores, in this
 process, whose peak memory it tells.
@@ -15,6 +16,7 @@ import resource
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,7 @@ FAMILIES = ("empty", "public", "public_chat", "repeat")
 
 
 def write_model(folder: Path, vocabulary: int) -> Path:
-    """A Llama with random weights: 5 million parameters, and as many in its vocabulary of 16,384 tokens."""
+    """A Llama with random weights: 5 million parameters, and a vocabulary in proportion to that of a larger one."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -62,11 +64,18 @@ def bare_seconds(model: Any, tokens: int, row: int, batch_tokens: int, vocabular
     import torch
 
     ids = torch.randint(0, vocabulary, (tokens // row, row), device=model.device)
-    started = time.perf_counter()
+    clock = _clock(model)
+    started = clock()
     with torch.inference_mode():
         for batch in ids.split(batch_tokens // row):
             model(input_ids=batch, use_cache=False)
-    return time.perf_counter() - started
+        if model.device.type == "cuda":
+            torch.cuda.synchronize()
+    return clock() - started
+
+
+def _clock(model: Any) -> Callable[[], float]:
+    return time.process_time if model.device.type == "cpu" else time.perf_counter
 
 
 def scoring(chosen: argparse.Namespace) -> dict[str, Any]:
@@ -75,7 +84,7 @@ def scoring(chosen: argparse.Namespace) -> dict[str, Any]:
 
     torch.set_num_threads(chosen.threads)
     with tempfile.TemporaryDirectory() as folder:
-        path = chosen.model or write_model(Path(folder), 16_384)
+        path = chosen.model or write_model(Path(folder), 4096)
         scorer = Scorer.load(ModelSettings(path=str(path)), chosen.device)
     model, vocabulary = scorer._model, scorer._vocabulary
     texts = random_texts(chosen.texts, vocabulary)
@@ -89,9 +98,10 @@ def scoring(chosen: argparse.Namespace) -> dict[str, Any]:
                 done = tokens // row * row
                 rates[name].append(done / bare_seconds(model, tokens, row, scorer._batch_tokens, vocabulary))
             else:
-                started = time.perf_counter()
+                clock = _clock(model)
+                started = clock()
                 scorer.log_probs(texts)
-                rates[name].append(tokens / (time.perf_counter() - started))
+                rates[name].append(tokens / (clock() - started))
     medians = {name: statistics.median(values) for name, values in rates.items()}
     return {
         "texts": len(texts),
@@ -208,7 +218,7 @@ def main() -> None:
     two.set_defaults(measure=throughput)
     for command in (one, two):
         command.add_argument("--model", required=command is two, help="folder of safetensors")
-        command.add_argument("--texts", type=int, default=400)
+        command.add_argument("--texts", type=int, default=1024)
         command.add_argument("--threads", type=int, default=1)
         command.add_argument("--device", default="cpu")
     three = commands.add_parser("million")
