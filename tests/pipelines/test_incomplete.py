@@ -8,7 +8,7 @@ import yaml
 
 from extraction.errors import InputError
 from extraction.records import GENERATION_SCHEMA
-from pipelines import run
+from pipelines import sample
 from pipelines.config import parse_config
 from pipelines.generate import ranges
 from pipelines.parts import PartStore
@@ -56,8 +56,8 @@ def test_a_part_that_fails_three_times_is_given_up_and_the_run_ends_incomplete_w
     corpus = {"index": str(finished[1] / "index")}
     config.write_text(yaml.safe_dump(raw_config(folder, **SMALL, corpus=corpus)))
     faults = Faults(str(tmp_path), poison="public-000000001")
-    make = run.generation_job
-    monkeypatch.setattr(run, "generation_job", lambda *given: FaultyJob(make(*given), faults))
+    make = sample.GenerationJob
+    monkeypatch.setattr(sample, "GenerationJob", lambda *given: FaultyJob(make(*given), faults))
     status, told, log = command("run", config, "--out", out)
     assert status == 2
     assert SECRET not in told + log
