@@ -7,6 +7,14 @@ import pytest
 from pipelines.interrupts import remembered_interrupt
 
 
+@pytest.fixture(autouse=True)
+def listening():
+    """A shell that starts tests in the background has them ignore Ctrl-C, and `signal.pause` would wait for ever."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def swallow_ctrl_c() -> None:
     """What Ray's own code can do."""
     try:
