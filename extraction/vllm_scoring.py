@@ -37,9 +37,9 @@ class VllmScorer:
         known = [[*text.context, *text.tokens][: self._longest] for text in texts]
         asked = [n for n, text in enumerate(texts) if len(known[n]) > len(text.context)]
         scored = dict(zip(asked, self._of_prompts([known[n] for n in asked]), strict=True))
+        own = [scored[n][len(text.context) :] if n in scored else _NONE for n, text in enumerate(texts)]
         return [
-            LogProbs(scored[n][len(text.context) :] if n in scored else _NONE, len(text) - len(known[n]))
-            for n, text in enumerate(texts)
+            LogProbs(found, len(text.tokens) - found.size) for found, text in zip(own, texts, strict=True)
         ]
 
     def _of_prompts(self, prompts: Sequence[list[int]]) -> list[Any]:
