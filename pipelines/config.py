@@ -5,7 +5,7 @@ import types
 import typing
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
@@ -23,6 +23,8 @@ from extraction.identifiers.settings import IdentifierSettings
 from extraction.prompts import PromptFamilies
 from extraction.sampling import Sampling
 from extraction.settings import Settings
+
+Checked = TypeVar("Checked", bound=Settings)
 
 # Where pydantic puts the tag of a union into the path to a field, by the section that the union stands in.
 UNIONS = {("engine",): 1, ("ranking", "engine"): 2, ("rules",): 2, ("prompts",): 3}
@@ -239,10 +241,28 @@ def load_config(path: Path, overrides: typing.Sequence[str] = ()) -> RunConfig:
 
 def parse_config(raw: dict[str, Any], source: str) -> RunConfig:
     """Check a configuration that was read already; `source` names it in errors."""
+    return parse_settings(RunConfig, raw, source)
+
+
+def load_settings(settings: type[Checked], path: Path) -> Checked:
+    """Read a file of settings of one kind.
+
+    Raises:
+        InputError: the file is missing or no YAML, or a field is unknown, of the wrong type or out of bounds.
+    """
+    return parse_settings(settings, read_yaml(path), str(path))
+
+
+def parse_settings(settings: type[Checked], raw: dict[str, Any], source: str) -> Checked:
+    """Check settings of one kind that were read already; `source` names them in errors.
+
+    Raises:
+        InputError: a field is unknown, of the wrong type or out of bounds.
+    """
     try:
-        return RunConfig.model_validate(raw)
+        return settings.model_validate(raw)
     except ValidationError as error:
-        raise InputError(f"{source}: {explain(error, RunConfig)}") from None
+        raise InputError(f"{source}: {explain(error, settings)}") from None
 
 
 def load_identifier_settings(path: Path) -> IdentifierSettings:

@@ -10,14 +10,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import ValidationError
-
 from extraction.errors import InputError
 from extraction.gate import BudgetEvidence, Evidence, Finding, IdentifierEvidence, judge, overall
 from extraction.identifiers.records import SINGLE_NAME
 from extraction.policy import CountName, Policy
 from extraction.shares import HitCounts
-from pipelines.config import explain, read_yaml
+from pipelines.config import load_settings
 from pipelines.membership.evidence import membership_evidence
 from pipelines.parts import write_json
 from pipelines.report.pages import render_page, write_page
@@ -34,18 +32,6 @@ NO_MODEL = "none"  # as reports say it of generations made elsewhere
 COUNTS: tuple[str, ...] = get_args(CountName)
 
 
-def load_policy(path: Path) -> Policy:
-    """Read a policy.
-
-    Raises:
-        InputError: the file is missing or no YAML, or a field is unknown, of the wrong type or out of bounds.
-    """
-    try:
-        return Policy.model_validate(read_yaml(path))
-    except ValidationError as error:
-        raise InputError(f"{path}: {explain(error, Policy)}") from None
-
-
 def run_gate(run: Path, policy_path: Path) -> tuple[list[Finding], list[Path]]:
     """Judge a run by every rule of a policy and write gate.json and gate.html beside its report.
 
@@ -59,7 +45,7 @@ def run_gate(run: Path, policy_path: Path) -> tuple[list[Finding], list[Path]]:
     Raises:
         InputError: the policy or the report cannot be read; nothing is written.
     """
-    policy = load_policy(policy_path)
+    policy = load_settings(Policy, policy_path)
     report = read_report(run)
     if not isinstance(report, dict) or report.get("schema_version") != 1:
         raise InputError(f"{run / 'report.json'}: no report of schema version 1; make it again")

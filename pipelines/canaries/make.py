@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from extraction.canaries.key import Canary, Key, sealed
 from extraction.canaries.planting import ValueScan, choose_canaries, draw_fillings, draw_places
 from extraction.canaries.settings import CanarySettings
@@ -15,7 +13,6 @@ from extraction.errors import InputError
 from index.pieces import Batch, Piece, ReadOptions
 from index.sources import list_pieces, read_documents
 from pipelines.canaries.copying import Insert, copy_file
-from pipelines.config import explain, read_yaml
 from pipelines.parts import write_json
 from pipelines.progress import progress
 
@@ -49,18 +46,6 @@ class _Source:
     path: Path
     name: str
     records: int
-
-
-def load_canary_settings(path: Path) -> CanarySettings:
-    """Read a configuration of canaries.
-
-    Raises:
-        InputError: the file is missing or no YAML, or a field is unknown, of the wrong type or out of bounds.
-    """
-    try:
-        return CanarySettings.model_validate(read_yaml(path))
-    except ValidationError as error:
-        raise InputError(f"{path}: {explain(error, CanarySettings)}") from None
 
 
 def make_canaries(settings: CanarySettings, out: Path) -> Made:

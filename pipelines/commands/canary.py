@@ -29,9 +29,11 @@ def make(
 
     Example: extraction canary make configs/canaries.yaml --out canaries/chat
     """
-    from pipelines.canaries.make import load_canary_settings, make_canaries
+    from extraction.canaries.settings import CanarySettings
+    from pipelines.canaries.make import make_canaries
+    from pipelines.config import load_settings
 
-    settings = load_canary_settings(config)
+    settings = load_settings(CanarySettings, config)
     made = make_canaries(settings, out or settings.out or Path("canaries") / config.stem)
     typer.echo(
         f"{made.canaries:,} canaries, {made.copies:,} records added to {made.records:,}; seal of the key: {made.seal}"

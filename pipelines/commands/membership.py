@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
+from pipelines.commands.gate import STATUS
 from pipelines.progress import inert
-
-HELD = 3
 
 app = typer.Typer(
     help="Membership inference: does the model tell records that it was trained on from others?",
@@ -64,16 +63,21 @@ def score(
     Example: extraction membership score models/chat --members in.jsonl --nonmembers out.jsonl --out scores.parquet
     """
     from extraction.model import ModelSettings
+    from pipelines.config import parse_settings
     from pipelines.membership.score import Cohorts, score_cohorts
-    from pipelines.membership.settings import settings_from
+    from pipelines.membership.settings import ScoreSettings
 
-    settings = settings_from(
-        k=k,
-        reference=reference and ModelSettings(path=reference),
-        neighbours=neighbours,
-        prefix=prefix,
-        shadows=[ModelSettings(path=path) for path in shadow or ()],
-        population=population,
+    settings = parse_settings(
+        ScoreSettings,
+        {
+            "k": k,
+            "reference": reference and ModelSettings(path=reference),
+            "neighbours": neighbours,
+            "prefix": prefix,
+            "shadows": [ModelSettings(path=path) for path in shadow or ()],
+            "population": population,
+        },
+        "membership score",
     )
     cohorts = Cohorts(members, nonmembers, text_column, id_column)
     found = score_cohorts(cohorts, ModelSettings(path=model), settings, out)
@@ -135,7 +139,7 @@ def evaluate(
         draw_roc(*scores.sides, roc)
     typer.echo(json.dumps(asdict(found), indent=1))
     if found.hold:
-        raise typer.Exit(HELD)
+        raise typer.Exit(STATUS["hold"])
 
 
 @app.command()
@@ -146,10 +150,11 @@ def declare(
 
     Example: extraction membership declare configs/membership.yaml
     """
-    from pipelines.membership.config import load_audit
+    from pipelines.config import load_settings
+    from pipelines.membership.config import AuditConfig
     from pipelines.membership.ledger import declare as write_down
 
-    settings = load_audit(config)
+    settings = load_settings(AuditConfig, config)
     entry = write_down(settings)
     typer.echo(inert(f"{settings.name} declared on {entry['time']}, entry {entry['digest'][:16]}"))
     typer.echo(inert(str(settings.ledger)))
@@ -164,17 +169,18 @@ def audit(config: Annotated[Path, typer.Argument(help="The YAML file that was de
 
     Example: extraction membership audit configs/membership.yaml
     """
+    from pipelines.config import load_settings
     from pipelines.membership.audit import run_audit
-    from pipelines.membership.config import load_audit
+    from pipelines.membership.config import AuditConfig
     from pipelines.membership.words import in_words
 
-    result, paths = run_audit(load_audit(config))
+    result, paths = run_audit(load_settings(AuditConfig, config))
     for line in in_words(result):
         typer.echo(inert(line))
     for path in paths:
         typer.echo(inert(str(path)))
     if result.holds:
-        raise typer.Exit(HELD)
+        raise typer.Exit(STATUS["hold"])
 
 
 @app.command()
@@ -214,7 +220,6 @@ def gate(
 
     Example: extraction membership gate audits/returns --model-card model/README.md --out runs/release-7
     """
-    from pipelines.commands.gate import STATUS
     from pipelines.membership.gate import run_gate
 
     verdict, paths = run_gate(result, model_card, out)

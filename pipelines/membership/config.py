@@ -5,14 +5,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from extraction.errors import InputError
 from extraction.membership.scopes import NEEDS, Scope, within
 from extraction.membership.scores import NAMES
 from extraction.model import ModelSettings
 from extraction.settings import Settings
-from pipelines.config import explain, read_yaml
 from pipelines.membership.settings import ScoreSettings
 
 ASKED_ANEW = ("model", "scope", "scores", "out")
@@ -108,18 +107,6 @@ class AuditConfig(Settings):
     def plan(self) -> dict[str, Any]:
         """What is fixed beforehand: everything but which model is asked, and how much of it is seen."""
         return self.model_dump(mode="json", exclude=set(ASKED_ANEW))
-
-
-def load_audit(path: Path) -> AuditConfig:
-    """Read the configuration of an audit.
-
-    Raises:
-        InputError: the file is missing or no YAML, or a field is unknown, of the wrong type or out of bounds.
-    """
-    try:
-        return AuditConfig.model_validate(read_yaml(path))
-    except ValidationError as error:
-        raise InputError(f"{path}: {explain(error, AuditConfig)}") from None
 
 
 def digest_of(value: Any) -> str:

@@ -1,15 +1,12 @@
 """What membership scores need beside the model under test."""
 
 from pathlib import Path
-from typing import Any
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from extraction.errors import InputError
 from extraction.membership.scores import NAMES
 from extraction.model import ModelSettings
 from extraction.settings import Settings
-from pipelines.config import explain
 
 
 class ScoreSettings(Settings):
@@ -52,15 +49,3 @@ class ScoreSettings(Settings):
             "rmia": not self.shadows,
         }
         return tuple(name for name in NAMES if not lacking.get(name))
-
-
-def settings_from(**values: Any) -> ScoreSettings:
-    """Check settings that were given on a command line.
-
-    Raises:
-        InputError: they do not fit together.
-    """
-    try:
-        return ScoreSettings(**values)
-    except ValidationError as error:
-        raise InputError(f"membership score: {explain(error, ScoreSettings)}") from None

@@ -13,10 +13,12 @@ import yaml
 from typer.testing import CliRunner
 
 from extraction.canaries.key import opened
+from extraction.canaries.settings import CanarySettings
 from extraction.errors import InputError
-from pipelines.canaries.make import load_canary_settings, make_canaries
+from pipelines.canaries.make import make_canaries
 from pipelines.canaries.score import read_key
 from pipelines.cli import app
+from pipelines.config import load_settings
 
 CONFIG = Path(__file__).parents[2] / "configs" / "canaries.yaml"
 FORMATS = [
@@ -43,7 +45,7 @@ def configured(tmp_path: Path, sources: list[Path], **changes: Any) -> Path:
 
 
 def made(config: Path, out: Path) -> dict[str, Any]:
-    make_canaries(load_canary_settings(config), out)
+    make_canaries(load_settings(CanarySettings, config), out)
     found: dict[str, Any] = json.loads((out / "key.json").read_text(encoding="utf-8"))
     return found
 
@@ -219,12 +221,12 @@ def test_a_configuration_that_is_wrong_is_one_line(
 ) -> None:
     path = configured(tmp_path, [tmp_path / "calls.jsonl"], **change)
     with pytest.raises(InputError) as raised:
-        load_canary_settings(path)
+        load_settings(CanarySettings, path)
     assert str(raised.value).startswith(f"{path}: ") and complaint in str(raised.value)
 
 
 def test_the_configuration_in_configs_plants(tmp_path: Path) -> None:
-    settings = load_canary_settings(CONFIG)
+    settings = load_settings(CanarySettings, CONFIG)
     source = jsonl(tmp_path / "calls.jsonl", [{"id": str(n), "text": t} for n, t in enumerate(TEXTS)])
     done = make_canaries(settings.model_copy(update={"sources": (source,)}), tmp_path / "out")
     assert (done.canaries, done.copies, done.records) == (165, 3 * (20 + 100 + 500), 200)

@@ -8,8 +8,10 @@ import yaml
 from typer.testing import CliRunner
 
 from extraction.errors import InputError
+from extraction.policy import Policy
 from pipelines.cli import app
-from pipelines.gate import load_policy, run_gate
+from pipelines.config import load_settings
+from pipelines.gate import run_gate
 from tests.pipelines import report_cases
 from tests.pipelines.page_reading import Page, unexplained
 
@@ -169,7 +171,7 @@ def test_a_policy_that_is_wrong_is_one_line(tmp_path, text, message):
     path = tmp_path / "policy.yaml"
     path.write_text(text)
     with pytest.raises(InputError, match=message.replace("?", r"\?")) as raised:
-        load_policy(path)
+        load_settings(Policy, path)
     assert str(raised.value).startswith(str(path)) and "\n" not in str(raised.value)
 
 

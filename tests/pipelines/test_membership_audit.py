@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 
 from extraction.errors import InputError
 from pipelines.cli import app
-from pipelines.membership.config import load_audit
+from pipelines.config import load_settings
+from pipelines.membership.config import AuditConfig
 from pipelines.membership.ledger import Ledger
 from pipelines.membership.result import read_result
 
@@ -277,7 +278,7 @@ def test_scores_that_contradict_the_cohorts_are_refused(matched: Question) -> No
 
 
 def test_the_example_config_loads() -> None:
-    config = load_audit(CONFIG)
+    config = load_settings(AuditConfig, CONFIG)
     assert config.name == CONFIG.stem
     assert {attack.score for attack in config.attacks} <= set(config.scoring.names)
 

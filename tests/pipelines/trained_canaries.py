@@ -7,7 +7,9 @@ import torch
 import yaml
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
-from pipelines.canaries.make import load_canary_settings, make_canaries
+from extraction.canaries.settings import CanarySettings
+from pipelines.canaries.make import make_canaries
+from pipelines.config import load_settings
 from pipelines.training import batches, optimise, rows_of
 from tests.extraction.tiny_models import SENTENCES, byte_level_tokenizer
 
@@ -34,7 +36,7 @@ def plant(folder: Path) -> Path:
     formats = [{"name": "account", "template": "my account number is {digits:3}"}]
     config = {"sources": [str(source)], "formats": formats, "insertions": INSERTIONS, "seed": 1}
     (folder / "canaries.yaml").write_text(yaml.safe_dump(config))
-    return make_canaries(load_canary_settings(folder / "canaries.yaml"), folder / "planted").key
+    return make_canaries(load_settings(CanarySettings, folder / "canaries.yaml"), folder / "planted").key
 
 
 def train(folder: Path) -> Path:
