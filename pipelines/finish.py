@@ -1,7 +1,7 @@
 """The end of a run: counting, passages.parquet, report.json and the pages made from it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,14 @@ from pipelines.values import Lookups
 if TYPE_CHECKING:
     from extraction.identifiers import IdentifierSettings
     from index import Index
+
+
+@dataclass(frozen=True)
+class Again:
+    """What makes a run again: its seed, and the commands in their order."""
+
+    seed: int
+    commands: list[str]
 
 
 @dataclass(frozen=True)
@@ -92,8 +100,6 @@ def finish(work: Analysed, control: ControlRun | None, text: ControlText | None)
     Returns:
         The path of report.json.
     """
-    from pipelines.report import build_limitations, render_report
-
     found = work.found()
     in_control = passages_in(found.passages, windows_in(found, control.hashes)) if control else None
     write_windows(work.directory, found, work.rules)
@@ -101,17 +107,7 @@ def finish(work: Analysed, control: ControlRun | None, text: ControlText | None)
     passages = write_passages(
         work.directory, found, work.rules, work.index, work.identifiers, in_control, work.names
     )
-    incomplete = _incomplete(work)
-    report: dict[str, Any] = {
-        "schema_version": 1,
-        "run": {
-            "id": work.run["run"],
-            "created": work.run["created"],
-            "seed": work.seed,
-            "commands": [work.command],
-        },
-        "status": "incomplete" if incomplete else "complete",
-        "incomplete": incomplete,
+    sections: dict[str, Any] = {
         **counted(found, work.rules),
         "passages_by_document_count": document_count_bins(passages),
         "control": control_section(found, work.rules, control.hashes, control.report) if control else None,
@@ -120,12 +116,40 @@ def finish(work: Analysed, control: ControlRun | None, text: ControlText | None)
         "method": work.method,
     }
     repetitions = work.directory.store(STORE).read_all(REPETITION_SCHEMA)
-    add_repetitions(report["families"], count_repetitions(found, work.rules, repetitions))
+    add_repetitions(sections["families"], count_repetitions(found, work.rules, repetitions))
+    again = Again(work.seed, [work.command])
+    return publish_report(work.directory, work.run, again, _incomplete(work), sections)
+
+
+def publish_report(
+    directory: RunDirectory,
+    run: Mapping[str, Any],
+    again: Again,
+    incomplete: list[dict[str, Any]],
+    sections: Mapping[str, Any],
+) -> Path:
+    """Write report.json and the pages made from it, and say in run.json how the run ended.
+
+    Args:
+        directory: the run's.
+        run: the content of run.json.
+        again: how the run is made again.
+        incomplete: reasons why it is not whole; empty for one that is.
+        sections: everything else that the report holds, but its limitations.
+
+    Returns:
+        The path of report.json.
+    """
+    from pipelines.report import build_limitations, render_report
+
+    ended = {"status": "incomplete" if incomplete else "complete", "incomplete": incomplete}
+    own = {"id": run["run"], "created": run["created"], **asdict(again)}
+    report: dict[str, Any] = {"schema_version": 1, "run": own, **ended, **sections}
     report["limitations"] = build_limitations(report)
-    write_json(str(work.directory.path / "report.json"), report)
-    render_report(report, work.directory.path)
-    work.directory.write(work.run | {"status": report["status"], "incomplete": incomplete})
-    return work.directory.path / "report.json"
+    write_json(str(directory.path / "report.json"), report)
+    render_report(report, directory.path)
+    directory.write({**run, **ended})
+    return directory.path / "report.json"
 
 
 def _incomplete(work: Analysed) -> list[dict[str, Any]]:

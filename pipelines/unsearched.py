@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 from extraction.budgets import Cutoffs, prefix_cutoffs
 from pipelines.assemble import incomplete_reasons
 from pipelines.config import RunConfig
+from pipelines.finish import Again, publish_report
 from pipelines.generate import failed_requests
 from pipelines.method import sampled_section
-from pipelines.parts import PartStore, write_json
+from pipelines.parts import PartStore
 from pipelines.pool import cluster
 from pipelines.progress import inert
 from pipelines.rank.stage import rank_run
@@ -62,22 +63,12 @@ def run_unsearched(config: RunConfig, out: Path, ray_address: str | None, genera
 
 
 def _finish(config: RunConfig, work: Work, generator: Generator, ranking: dict[str, Any]) -> Path:
-    from pipelines.report import build_limitations, render_report
-
-    incomplete = incomplete_reasons(failed_requests(work.generations), {})
-    report: dict[str, Any] = {
-        "schema_version": 1,
-        "run": {
-            "id": work.run["run"],
-            "created": work.run["created"],
-            "seed": config.seed,
-            "commands": [
-                inert(f"extraction run {config.name}.yaml --out {work.directory.path.name}"),
-                inert(f"extraction confirm {work.directory.path.name} candidates.csv"),
-            ],
-        },
-        "status": "incomplete" if incomplete else "complete",
-        "incomplete": incomplete,
+    name = work.directory.path.name
+    commands = [
+        f"extraction run {config.name}.yaml --out {name}",
+        f"extraction confirm {name} candidates.csv",
+    ]
+    sections = {
         **efforts(work.generations, config.prompts.shares(), sorted(config.budgets)),
         "control": None,
         "ranking": ranking,
@@ -87,11 +78,9 @@ def _finish(config: RunConfig, work: Work, generator: Generator, ranking: dict[s
             "corpus_reason": NOT_SEARCHED,
         },
     }
-    report["limitations"] = build_limitations(report)
-    write_json(str(work.directory.path / "report.json"), report)
-    render_report(report, work.directory.path)
-    work.directory.write(work.run | {"status": report["status"], "incomplete": incomplete})
-    return work.directory.path / "report.json"
+    again = Again(config.seed, [inert(command) for command in commands])
+    incomplete = incomplete_reasons(failed_requests(work.generations), {})
+    return publish_report(work.directory, work.run, again, incomplete, sections)
 
 
 def efforts(generations: PartStore, shares: dict[str, float], budgets: list[int]) -> dict[str, Any]:

@@ -253,13 +253,24 @@ class Review(Record):
     agreement: Share | None
 
 
-class Report(Record):
-    """The whole of report.json."""
+class Ended(Record):
+    """What every report.json begins with: of which run it is, and whether that is whole."""
 
     schema_version: Literal[1]
     run: Run
     status: Literal["complete", "incomplete"]
     incomplete: list[Incomplete]
+
+    @model_validator(mode="after")
+    def _incomplete_is_never_clean(self) -> "Ended":
+        if (self.status == "incomplete") != bool(self.incomplete):
+            raise ValueError("`status` is incomplete exactly when `incomplete` gives a reason")
+        return self
+
+
+class Report(Ended):
+    """The whole of report.json."""
+
     budgets: list[BudgetCounts] = Field(min_length=1)
     families: dict[str, list[BudgetCounts]]
     low_entropy: list[LowEntropyCounts]
@@ -271,11 +282,6 @@ class Report(Record):
     ranking: Ranking | None = None
     method: Method
     limitations: list[str]
-
-    @model_validator(mode="after")
-    def _incomplete_is_never_clean(self) -> "Report":
-        refuse_unclear_status(self.status, self.incomplete)
-        return self
 
 
 class Effort(Record):
@@ -305,30 +311,15 @@ class UnsearchedMethod(Sampled):
     corpus_reason: str
 
 
-class UnsearchedReport(Record):
+class UnsearchedReport(Ended):
     """The whole of report.json where the corpus cannot be searched."""
 
-    schema_version: Literal[1]
-    run: Run
-    status: Literal["complete", "incomplete"]
-    incomplete: list[Incomplete]
     budgets: list[Effort] = Field(min_length=1)
     families: dict[str, list[Effort]]
     control: None
     ranking: Ranking
     method: UnsearchedMethod
     limitations: list[str]
-
-    @model_validator(mode="after")
-    def _incomplete_is_never_clean(self) -> "UnsearchedReport":
-        refuse_unclear_status(self.status, self.incomplete)
-        return self
-
-
-def refuse_unclear_status(status: str, reasons: list[Incomplete]) -> None:
-    """Refuse a report whose status and reasons contradict each other."""
-    if (status == "incomplete") != bool(reasons):
-        raise ValueError("`status` is incomplete exactly when `incomplete` gives a reason")
 
 
 def was_searched(data: Mapping[str, Any]) -> bool:
