@@ -1,7 +1,9 @@
-"""One Ray for all tests, for starting it takes seconds; and the command, run in this process."""
+"""One Ray for all tests, for starting it takes seconds; a browser; and the command, run in this process."""
 
 import os
+import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,35 @@ from pipelines.pool import cluster
 def ray_cluster():
     with cluster(None):
         yield
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium; it fetches nothing by itself."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if path is None:
+        pytest.skip("no Chromium on this machine")
+    with playwright.sync_playwright() as started:
+        made = started.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-background-networking", "--disable-gpu"]
+        )
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def violations():
+    """What axe-core finds wrong on a page: rules, each with the first element that breaks it."""
+    axe = os.environ.get("AXE")
+    if not axe:
+        pytest.skip("AXE does not name axe.min.js")
+
+    def found(page):
+        page.evaluate(Path(axe).read_text(encoding="utf-8"))
+        return [(v["id"], v["nodes"][0]["html"]) for v in page.evaluate("axe.run()")["violations"]]
+
+    return found
 
 
 @pytest.fixture
