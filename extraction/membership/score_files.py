@@ -49,7 +49,11 @@ def read_scores(path: Path, label: str = "member", name: str | None = None) -> S
     Raises:
         InputError: it cannot be read, lacks a column, an id comes twice, or a field is no label or number.
     """
-    table = read_table(path)
+    return scores_in(read_table(path), path, label, name)
+
+
+def scores_in(table: "pa.Table", path: Path, label: str = "member", name: str | None = None) -> Scores:
+    """Take one score out of a table that was read from `path`; see `read_scores`."""
     needed = ("id", label, "score")
     missing = [name for name in needed if name not in table.column_names]
     if missing:
@@ -73,19 +77,14 @@ def read_scores(path: Path, label: str = "member", name: str | None = None) -> S
     )
 
 
-def score_names(path: Path) -> list[str | None]:
-    """The scores that a file holds, in alphabetical order; None where it holds one without a name.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    table = read_table(path)
+def score_names(table: "pa.Table") -> list[str | None]:
+    """The scores that a table holds, in alphabetical order; None where it holds one without a name."""
     return sorted(set(table["name"].to_pylist())) if "name" in table.column_names else [None]
 
 
-def scored_model(path: Path) -> str | None:
-    """The digest of the model that a file's scores are of; None where the file does not say."""
-    metadata = read_table(path).schema.metadata or {}
+def scored_model(table: "pa.Table") -> str | None:
+    """The digest of the model that a table's scores are of; None where its file does not say."""
+    metadata = table.schema.metadata or {}
     return metadata[MODEL_KEY].decode() if MODEL_KEY in metadata else None
 
 

@@ -15,7 +15,7 @@ from extraction.membership.baseline import blind_baseline
 from extraction.membership.comparability import differences
 from extraction.membership.evaluation import evaluate
 from extraction.membership.gate import measure, underpowered
-from extraction.membership.score_files import Scores, read_scores, score_names
+from extraction.membership.score_files import Scores, read_table, score_names, scores_in
 from extraction.membership.usable import EMPTY_COHORT, OVERLAP, UNDERPOWERED, UNMATCHED
 from extraction.model import model_fingerprint, tokenizer_fingerprint
 from pipelines.membership.cohorts import Cohort, Record, read_cohorts
@@ -135,7 +135,7 @@ def _columns(records: Sequence[Record], config: AuditConfig) -> dict[str, list[A
 
 def _scores(config: AuditConfig, cohorts: tuple[Cohort, Cohort]) -> Sides:
     if config.scores is not None:
-        return Sides({plan.score: _made_elsewhere(config, plan.score, cohorts) for plan in config.attacks}, 0)
+        return Sides(_made_elsewhere(config.scores, config, cohorts), 0)
     names = [plan.score for plan in config.attacks]
     if config.model is None:
         raise InputError("membership audit: name a `model`, or `scores`")
@@ -152,11 +152,16 @@ def _scores(config: AuditConfig, cohorts: tuple[Cohort, Cohort]) -> Sides:
     )
 
 
-def _made_elsewhere(config: AuditConfig, name: str, cohorts: tuple[Cohort, Cohort]) -> Floats:
-    path = config.scores or Path()
-    if len(config.attacks) > 1 and score_names(path) == [None]:
+def _made_elsewhere(path: Path, config: AuditConfig, cohorts: tuple[Cohort, Cohort]) -> dict[str, Floats]:
+    table = read_table(path)
+    if len(config.attacks) > 1 and score_names(table) == [None]:
         raise InputError(f"{path}: no column 'name', which says which attack a score is of")
-    found = read_scores(path, name=name)
+    names = [plan.score for plan in config.attacks]
+    return {name: _of_kept(scores_in(table, path, name=name), path, cohorts) for name in names}
+
+
+def _of_kept(found: Scores, path: Path, cohorts: tuple[Cohort, Cohort]) -> Floats:
+    """The scores of both cohorts' kept records, NaN where one has none."""
     by_id = {key: (bool(found.member[n]), float(found.score[n])) for n, key in enumerate(found.ids)}
     scores = []
     for member, cohort in zip((True, False), cohorts, strict=True):

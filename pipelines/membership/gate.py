@@ -10,7 +10,7 @@ import yaml
 
 from extraction.errors import InputError
 from extraction.membership.gate import DEFAULT_MARGIN, Attack, GateVerdict, judge, measure
-from extraction.membership.score_files import read_scores, score_names, scored_model
+from extraction.membership.score_files import read_table, score_names, scored_model, scores_in
 from extraction.membership.usable import EMPTY_COHORT, OVERLAP, UNMATCHED
 from pipelines.membership.card import card_section
 from pipelines.membership.result import AuditResult, read_result
@@ -116,11 +116,12 @@ def _audit(result: AuditResult) -> Measured:
 
 
 def _scores(path: Path) -> Measured:
-    names = score_names(path)
+    table = read_table(path)
+    names = score_names(table)
     if not names:
         raise InputError(f"{path}: no score in it; is this the file that you mean?")
-    sides = {name or "score": read_scores(path, name=name).sides for name in names}
-    return Measured(path.stem, None, scored_model(path), measure(sides), None)
+    sides = {name or "score": scores_in(table, path, name=name).sides for name in names}
+    return Measured(path.stem, None, scored_model(table), measure(sides), None)
 
 
 def _record(found: Measured, verdict: GateVerdict) -> dict[str, Any]:
