@@ -119,6 +119,25 @@ def rate_at(progress: float, warm_up: float) -> float:
     return min(progress / warm_up, 1.0, (1.0 - progress) / (1.0 - warm_up))
 
 
+def adam_updater(model: Any, learning_rate: float, **options: Any) -> Callable[[float], None]:
+    """Make what `optimise` calls after each step: AdamW without decay over all parameters.
+
+    Args:
+        model: a `torch` module.
+        learning_rate: the highest.
+        options: others of `torch.optim.AdamW`.
+    """
+    import torch
+
+    adam = torch.optim.AdamW(model.parameters(), lr=learning_rate, weight_decay=0.0, **options)
+
+    def update(rate: float) -> None:
+        adam.param_groups[0]["lr"] = learning_rate * rate
+        adam.step()
+
+    return update
+
+
 def optimise(
     model: Any,
     steps: Sequence[list[list[int]]],

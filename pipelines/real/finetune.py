@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from extraction.errors import InputError
-from pipelines.training import OnStep, batches, optimise, quiet_transformers, rows_of
+from pipelines.training import OnStep, adam_updater, batches, optimise, quiet_transformers, rows_of
 
 DOCUMENTS = 100
 SHORTEST, LONGEST = 1_000, 2_600  # bytes of a document to train on: 50,000 tokens in a hundred
@@ -147,27 +147,14 @@ def fine_tune(
         if on_step is not None:
             on_step(step)
 
-    optimise(model, steps, WARM_UP, _updater(model), note)
+    update = adam_updater(model, LEARNING_RATE, betas=(0.9, 0.95), fused=True)
+    optimise(model, steps, WARM_UP, update, note)
     model.to(torch.bfloat16).save_pretrained(directory)
     tokenizer.save_pretrained(directory)
     one_pass = max(1, len(steps) // EPOCHS)
     return Tuned(
         list(documents), sum(map(len, rows)), len(steps), _mean(losses[:one_pass]), _mean(losses[-one_pass:])
     )
-
-
-def _updater(model: Any) -> Any:
-    import torch
-
-    adam = torch.optim.AdamW(
-        model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.95), weight_decay=0.0, fused=True
-    )
-
-    def update(rate: float) -> None:
-        adam.param_groups[0]["lr"] = LEARNING_RATE * rate
-        adam.step()
-
-    return update
 
 
 def _mean(values: Sequence[float]) -> float:

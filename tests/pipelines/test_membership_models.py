@@ -18,7 +18,7 @@ from extraction.membership.evaluation import evaluate
 from extraction.membership.score_files import read_scores
 from extraction.membership.scores import NAMES
 from pipelines.cli import app
-from pipelines.training import batches, optimise, rows_of
+from pipelines.training import adam_updater, batches, optimise, rows_of
 
 SIZE, LENGTH = 1500, 10
 WORDS = [f"W{n}" for n in range(100)]
@@ -64,14 +64,8 @@ def trained(folder: Path, rows: list[str], epochs: int = EPOCHS) -> Path:
         eos_token_id=1,
     )
     model = LlamaForCausalLM(config)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=4e-3, weight_decay=0.0)
-
-    def update(rate: float) -> None:
-        optimizer.param_groups[0]["lr"] = 4e-3 * rate
-        optimizer.step()
-
     steps = list(batches(rows_of(tokenizer, rows, 64), epochs, 1024, seed=0))
-    optimise(model, steps, 0.1, update, None)
+    optimise(model, steps, 0.1, adam_updater(model, 4e-3), None)
     model.save_pretrained(folder)
     return folder
 

@@ -10,7 +10,7 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 from extraction.canaries.settings import CanarySettings
 from pipelines.canaries.make import make_canaries
 from pipelines.config import load_settings
-from pipelines.training import batches, optimise, rows_of
+from pipelines.training import adam_updater, batches, optimise, rows_of
 from tests.extraction.tiny_models import SENTENCES, byte_level_tokenizer
 
 EPOCHS = 12
@@ -48,12 +48,6 @@ def train(folder: Path) -> Path:
     rows = rows_of(tokenizer, [json.loads(line)["text"] for line in lines], 64)
     torch.manual_seed(0)
     model = LlamaForCausalLM(CONFIG)
-    adam = torch.optim.AdamW(model.parameters(), lr=0.0, weight_decay=0.0)
-
-    def update(rate: float) -> None:
-        adam.param_groups[0]["lr"] = 3e-3 * rate
-        adam.step()
-
-    optimise(model, list(batches(rows, EPOCHS, 1024, 0)), 0.1, update, None)
+    optimise(model, list(batches(rows, EPOCHS, 1024, 0)), 0.1, adam_updater(model, 3e-3), None)
     model.save_pretrained(model_folder)
     return model_folder
