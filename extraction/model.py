@@ -130,6 +130,12 @@ def load_tokenizer(settings: ModelSettings) -> Any:
     return _plain(tokenizer)
 
 
+def token_ids(tokenizer: Any, text: str) -> list[int]:
+    """Tokenise a text; no special token is added."""
+    ids: list[int] = tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).ids
+    return ids
+
+
 def load_model(settings: ModelSettings, device: str = "cpu") -> Any:
     """Load the model for inference.
 

@@ -349,8 +349,9 @@ class Shard:
                 yield ids, segment.document(document)
 
 
-def grow(fill: Callable[..., int], columns: int, size: int = 1 << 16) -> list[Int64]:
+def grow(fill: Callable[..., int], columns: int) -> list[Int64]:
     """Call a kernel that fills arrays and says how many rows it has; again with larger ones if needed."""
+    size = 1 << 16
     while True:
         arrays = [np.empty(size, dtype=np.int64) for _ in range(columns)]
         found = fill(*arrays)

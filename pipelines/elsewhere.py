@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from extraction.errors import InputError
+from extraction.model import token_ids
 from extraction.records import Generation
 from pipelines.lines import id_fault, parse_line
 
@@ -68,16 +69,12 @@ class Reader:
         family = record.get("family") or FAMILY
         number = self._numbers.get(family, 0)
         self._numbers[family] = number + 1
-        token_ids = record.get("token_ids")
-        if token_ids is None:
-            token_ids = self._tokens(record["text"])
+        tokens = record.get("token_ids")
+        if tokens is None:
+            tokens = token_ids(self.tokenizer, record["text"])
             self.retokenised += 1
-        prompt = self._tokens(record.get("prompt") or "")
-        return Generation(str(record["id"]), family, number, prompt, list(token_ids), [], "stop")
-
-    def _tokens(self, text: str) -> list[int]:
-        ids: list[int] = self.tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
+        prompt = token_ids(self.tokenizer, record.get("prompt") or "")
+        return Generation(str(record["id"]), family, number, prompt, list(tokens), [], "stop")
 
 
 def _fault(record: dict[str, Any], vocabulary: int) -> str | None:

@@ -19,7 +19,7 @@ from extraction.engines.results import completed, failed
 from extraction.engines.settings import EndpointSettings
 from extraction.engines.stopping import StopStrings
 from extraction.errors import InputError
-from extraction.model import ModelSettings, load_tokenizer
+from extraction.model import ModelSettings, load_tokenizer, token_ids
 from extraction.records import Generation, Request
 from extraction.sampling import ResolvedSampling
 
@@ -125,9 +125,8 @@ class EndpointEngine:
         A model that stopped by itself wrote a stop string or drew an end-of-sequence token; a server that does not
         say which is taken to mean the latter.
         """
-        encode = self._tokenizer.backend_tokenizer.encode
         whole = answer.text.removesuffix(answer.stop_string) + answer.stop_string
-        ids: list[int] = encode(whole, add_special_tokens=False).ids
+        ids = token_ids(self._tokenizer, whole)
         ended = answer.stopped and not answer.stop_string
         return [*ids, *self._sampling.stop_token_ids[:1]] if ended else ids
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from extraction.engines.settings import EndpointSettings
 from extraction.errors import InputError
+from extraction.model import token_ids
 from extraction.records import Request
 from extraction.sampling import ResolvedSampling
 from extraction.token_bytes import TokenBytes
@@ -64,8 +65,7 @@ class ChatCompletions:
         """Prepare the system prompt and what turns prompts into text."""
         self._bytes = TokenBytes.from_tokenizer(tokenizer)
         self._first = [] if system is None else [{"role": "system", "content": system}]
-        backend = tokenizer.backend_tokenizer
-        self._system_ids: list[int] = backend.encode(system or "", add_special_tokens=False).ids
+        self._system_ids = token_ids(tokenizer, system or "")
 
     def body(self, request: Request) -> dict[str, Any]:
         """What is sent for this request, beside the sampling fields."""

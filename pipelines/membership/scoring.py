@@ -10,7 +10,7 @@ from extraction.errors import InputError
 from extraction.membership.perturb import neighbours
 from extraction.membership.scores import Floats, Readings, membership_scores, shadow_probabilities
 from extraction.membership.shadows import Population
-from extraction.model import ModelSettings, load_tokenizer
+from extraction.model import ModelSettings, load_tokenizer, token_ids
 from extraction.scoring import LogProbs, Scorer, Text, TokenScores
 from index.pieces import ReadOptions
 from index.sources import list_pieces, read_documents
@@ -72,11 +72,6 @@ class Reader:
     def log_probs(self, texts: Sequence[str], before: Sequence[int] = ()) -> list[Floats]:
         """Log-probabilities of each text's tokens."""
         return [one.log_probs for one in self.scorer.log_probs([self.text(text, before) for text in texts])]
-
-    def ids(self, text: str) -> list[int]:
-        """Token ids of a text, no special tokens added."""
-        ids: list[int] = self.tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
 
 
 @dataclass(frozen=True)
@@ -204,7 +199,7 @@ def records_of(source: Path, options: ReadOptions) -> Iterator[tuple[str, str]]:
 
 def _before(model: Reader, source: Path) -> tuple[int, ...]:
     texts = [text for _, text in islice(records_of(source, ReadOptions()), PREFIX_RECORDS)]
-    ids = model.ids("\n".join([*texts, ""]))
+    ids = token_ids(model.tokenizer, "\n".join([*texts, ""]))
     if not ids:
         raise InputError(
             f"{source}: `prefix` holds no text; name a file of a few records that are no members"

@@ -8,7 +8,7 @@ import numpy as np
 
 from extraction.engines.settings import TransformersSettings, VllmSettings
 from extraction.errors import InputError
-from extraction.model import ModelSettings, load_tokenizer
+from extraction.model import ModelSettings, load_tokenizer, token_ids
 from extraction.ranking.scores import Scored, scores_of
 from extraction.records import Generation
 from extraction.scoring import LogProbScorer, Scorer, Text
@@ -63,8 +63,7 @@ class Reading:
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a text, no special tokens added."""
-        ids: list[int] = self.tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
+        return token_ids(self.tokenizer, text)
 
     def context(self, prompt: Sequence[int]) -> list[int]:
         """What stands before a generation: its prompt after one beginning-of-sequence token, or the token alone.
