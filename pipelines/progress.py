@@ -17,7 +17,8 @@ def inert(text: str) -> str:
 
 def say(message: str) -> None:
     """Print one line of news for the person who waits."""
-    print(inert(message), file=sys.stderr, flush=True)
+    # Line and end in one piece: threads that speak at once would be mixed up.
+    print(f"{inert(message)}\n", end="", file=sys.stderr, flush=True)
 
 
 @dataclass
@@ -42,6 +43,7 @@ class LineProgress:
     def __post_init__(self) -> None:
         self._before = self.done
         self._ended = threading.Event()
+        self._teller = threading.Thread(target=self._every_minute, daemon=True)
 
     @property
     def rate(self) -> float:
@@ -56,7 +58,7 @@ class LineProgress:
 
     def start(self) -> None:
         """Begin to tell."""
-        threading.Thread(target=self._every_minute, daemon=True).start()
+        self._teller.start()
 
     def advance(self, amount: int, note: str = "") -> None:
         """Count `amount` more units as done."""
@@ -66,6 +68,8 @@ class LineProgress:
     def stop(self) -> None:
         """Say where the work ended."""
         self._ended.set()
+        if self._teller.is_alive():
+            self._teller.join()  # no line of it comes after the closing one
         self._line()
 
     def _every_minute(self) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -30,6 +31,14 @@ def browser():
         )
         yield made
         made.close()
+
+
+@pytest.fixture
+def listening():
+    """Ctrl-C is heard here and by commands started here: shells have what they start in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

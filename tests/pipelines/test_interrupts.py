@@ -6,13 +6,7 @@ import pytest
 
 from pipelines.interrupts import remembered_interrupt
 
-
-@pytest.fixture(autouse=True)
-def listening():
-    """A shell that starts tests in the background has them ignore Ctrl-C, and `signal.pause` would wait for ever."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("listening")
 
 
 def swallow_ctrl_c() -> None:

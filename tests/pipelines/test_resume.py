@@ -100,7 +100,7 @@ def test_killed_in_each_stage_the_final_counts_are_identical(undisturbed, tmp_pa
     assert results(out) == expected
 
 
-def test_ctrl_c_ends_within_seconds_and_the_same_command_goes_on(undisturbed, tmp_path):
+def test_ctrl_c_ends_within_seconds_and_the_same_command_goes_on(listening, undisturbed, tmp_path):
     config, expected = undisturbed
     out = tmp_path / "small"
     process = start(config, out)
