@@ -2,7 +2,9 @@
 
 import json
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -173,21 +175,37 @@ def load_vllm(
             "mp"  # the actor has its GPUs already; Ray is not asked again
         )
     try:
-        return LLM(
-            model=str(path),
-            tokenizer=str(tokenizer_path(model)) if tokenizer else None,
-            skip_tokenizer_init=not tokenizer,
-            trust_remote_code=model.trust_remote_code,
-            dtype=model.dtype,
-            generation_config="vllm",  # else vLLM fills sampling fields from the model's file behind our back
-            logprobs_mode="raw_logprobs",
-            enable_prefix_caching=prefix_caching,
-            seed=0,
-            **wanted,
-        )
+        with _llvm_hidden():
+            return LLM(
+                model=str(path),
+                tokenizer=str(tokenizer_path(model)) if tokenizer else None,
+                skip_tokenizer_init=not tokenizer,
+                trust_remote_code=model.trust_remote_code,
+                dtype=model.dtype,
+                generation_config="vllm",  # else vLLM fills sampling fields from the model's file behind our back
+                logprobs_mode="raw_logprobs",
+                enable_prefix_caching=prefix_caching,
+                seed=0,
+                **wanted,
+            )
     except (ValueError, OSError) as error:
         reason = next(iter(str(error).splitlines()), "")[:300]
         raise InputError(f"engine: vLLM cannot load {path}: {reason}") from error
+
+
+@contextmanager
+def _llvm_hidden() -> Iterator[None]:
+    """Keep numba's LLVM out of vLLM's sight while it loads.
+
+    vLLM 0.32 looks through the names of every module in the process, and the library object in this one answers any
+    name asked of it, `__dict__` too, with a function: loading ends in an AttributeError wherever numba is in use.
+    """
+    hidden = sys.modules.pop("llvmlite.binding.ffi", None)
+    try:
+        yield
+    finally:
+        if hidden is not None:
+            sys.modules["llvmlite.binding.ffi"] = hidden
 
 
 def lora_request(adapter: Path | None) -> Any:

@@ -26,6 +26,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def scorer(folder: Path) -> VllmScorer:
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
     os.environ["HF_HUB_OFFLINE"] = "1"
+    import numba  # noqa: F401  as in a process that has searched an index: vLLM has to load beside it
+
     settings = VllmSettings(kind="vllm", enforce_eager=True, gpus_per_worker=0)
     return VllmScorer(settings, ModelSettings(path=str(folder), dtype="float32"))
 

@@ -35,7 +35,7 @@ def worker_killed(out):
         while len(before := published(out)) < 4:
             time.sleep(0.01)
         family = psutil.Process().children(recursive=True)
-        worker = next(p for p in family if "".join(p.cmdline()[:1]).startswith("ray::_Worker"))
+        worker = next(p for p in family if p.name().startswith("ray::_Worker"))
         found.update(before=before, processes=[worker, *worker.children(recursive=True)])
         worker.kill()
 
