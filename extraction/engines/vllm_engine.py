@@ -157,6 +157,7 @@ def load_vllm(
         )
     try:
         from vllm import LLM
+        from vllm.platforms import current_platform
     except ImportError as error:
         raise InputError("engine.kind: vllm is not installed; pip install 'extraction[vllm]'") from error
     wanted = settings.model_dump(
@@ -168,6 +169,9 @@ def load_vllm(
         # vLLM's scheduler, in a process of its own, would spin on a core that the model needs: 190 against 293
         # tokens/s for a model of 135 million parameters on two cores.
         os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
+    if current_platform.is_cpu():
+        # vLLM 0.32 puts back the generator of a prompt that it reads in pieces, which a CPU's generator refuses.
+        wanted["enable_chunked_prefill"] = False
     if adapter is not None:
         wanted |= {"enable_lora": True, "max_lora_rank": _rank(adapter)}
     if settings.tensor_parallel_size > 1:

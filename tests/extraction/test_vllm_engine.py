@@ -66,6 +66,12 @@ def test_the_end_of_sequence_token_is_counted_and_ends_a_generation(engine: Any)
         assert g.finish_reason == "stop" or len(g.token_ids) == 100
 
 
+def test_more_prompt_tokens_than_one_step_takes_do_not_kill_the_engine(engine: Any) -> None:
+    # 4,096 is what vLLM takes in one step on a CPU; the prompt that does not fit any more must not be cut.
+    generations = engine.generate([request([0, 5, 6, 7] * 25, seed, 4) for seed in range(90)])
+    assert all(g.finish_reason in ("stop", "length") for g in generations)
+
+
 def test_requests_that_cannot_run_fail_alone(engine: Any) -> None:
     bad = [request([0] * 128, 1), request([0] * 500, 2), request([], 3), request([420], 4)]
     generations = engine.generate([bad[0], request([0], 7), *bad[1:], request([0] * 120, 8, 50)])
