@@ -5,6 +5,7 @@ What the ranking of candidates and the membership tests build on. Knows nothing 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 
 from extraction.errors import InputError
 from extraction.model import ModelSettings, load_model
+from extraction.moments import moments
+from extraction.sampling import ResolvedSampling
 
 Floats = NDArray[np.float32]
 T = TypeVar("T")
@@ -79,6 +82,22 @@ class TokenScores:
     cut: int
 
 
+@dataclass(frozen=True)
+class SampledText:
+    """How a sampler would come by a text's tokens.
+
+    Attributes:
+        log_probs: float64[n], natural logarithm of the probability with which each token is drawn after those before
+            it, temperature, top-k, top-p and penalties applied; minus infinity for one that never is.
+        greedy: bool[n], whether each is the model's most probable token there.
+        cut: tokens at the end that were beyond the model's length, and are not scored.
+    """
+
+    log_probs: NDArray[np.float64]
+    greedy: NDArray[np.bool_]
+    cut: int
+
+
 class Scorer:
     """Scores texts with a `transformers` causal language model."""
 
@@ -128,6 +147,18 @@ class Scorer:
             InputError: a text has no context, or a token that the model does not know.
         """
         return self._each(texts, self._read_scores, _no_scores)
+
+    def sampled(self, texts: Sequence[Text], sampling: ResolvedSampling) -> list[SampledText]:
+        """Find with which probability a sampler draws texts, in their order; none of them is drawn.
+
+        Args:
+            texts: a text without tokens has none.
+            sampling: the sampler's settings; what ends a generation is the caller's business.
+
+        Raises:
+            InputError: a text has no context, or a token that the model does not know.
+        """
+        return self._each(texts, partial(self._read_sampled, sampling), _nothing_sampled)
 
     def _each(
         self, texts: Sequence[Text], read: Callable[[Sequence[Text]], list[T]], none: Callable[[Text], T]
@@ -184,27 +215,46 @@ class Scorer:
         rows = np.split(values, np.cumsum([row.shape[0] for row in found])[:-1])
         return [LogProbs(row, len(text) - self._length(text)) for row, text in zip(rows, texts, strict=True)]
 
+    def _read_sampled(self, sampling: ResolvedSampling, texts: Sequence[Text]) -> list[SampledText]:
+        import torch
+
+        from extraction.engines.sampler import Sampler
+
+        lengths = [self._length(text) - len(text.context) for text in texts]
+        columns, likeliest = [], []
+        with torch.inference_mode():
+            logits, ids = self._forward(texts)
+            contexts = [list(text.context) for text in texts]
+            sampler = Sampler(sampling, contexts, logits.shape[-1], str(logits.device))
+            rows = torch.arange(len(texts), device=logits.device)
+            first = torch.tensor([len(context) for context in contexts], device=logits.device)
+            for step in range(max(lengths)):  # rows that have ended go on with what is not read
+                places = (first + step).clamp(max=ids.shape[1] - 1)
+                own, tokens = logits[rows, places - 1].float(), ids[rows, places]
+                found = sampler.log_probability(own, tokens)
+                columns.append(found.masked_fill(own.isnan().any(-1), torch.nan))
+                likeliest.append(own.argmax(-1) == tokens)
+            log_probs, greedy = (torch.stack(some, 1).cpu().numpy() for some in (columns, likeliest))
+        return [
+            SampledText(log_probs[row, :end], greedy[row, :end], len(text.tokens) - end)
+            for row, (text, end) in enumerate(zip(texts, lengths, strict=True))
+        ]
+
     def _read_scores(self, texts: Sequence[Text]) -> list[TokenScores]:
         import torch
 
         with torch.inference_mode():
             logits, ids = self._forward(texts)
-            return [self._cut_out(text, logits[row], ids[row]) for row, text in enumerate(texts)]
-
-    def _cut_out(self, text: Text, logits: Any, ids: Any) -> TokenScores:
-        import torch
-
-        first, end = len(text.context), self._length(text)
-        logs = torch.log_softmax(logits[first - 1 : end - 1].float(), -1)
-        chances = logs.exp()
-        means = (chances * logs).sum(-1)
-        # A token of probability 0 has no part in the spread; 0 times minus infinity would be NaN.
-        squares = torch.where(chances > 0, chances * (logs - means[:, None]) ** 2, 0.0)
-        chosen = logs.gather(-1, ids[first:end, None])[:, 0]
-        log_probs, expected, spreads = (
-            value.cpu().numpy() for value in (chosen, means, squares.sum(-1).sqrt())
-        )
-        return TokenScores(log_probs, expected, spreads, len(text) - end)
+            found = []
+            for row, text in enumerate(texts):
+                first, end = len(text.context), self._length(text)
+                found.append(moments(logits[row, first - 1 : end - 1], ids[row, first:end]))
+            values = torch.cat(found, dim=1).cpu().numpy()  # one copy from the device for a batch
+        rows = np.split(values, np.cumsum([row.shape[1] for row in found])[:-1], axis=1)
+        return [
+            TokenScores(*row, cut=len(text) - self._length(text))
+            for row, text in zip(rows, texts, strict=True)
+        ]
 
 
 def check_text(text: Text, vocabulary: int) -> None:
@@ -228,3 +278,7 @@ def _no_log_probs(text: Text) -> LogProbs:
 def _no_scores(text: Text) -> TokenScores:
     empty = np.zeros(0, dtype=np.float32)
     return TokenScores(empty, empty, empty, len(text.tokens))
+
+
+def _nothing_sampled(text: Text) -> SampledText:
+    return SampledText(np.zeros(0), np.zeros(0, dtype=np.bool_), len(text.tokens))

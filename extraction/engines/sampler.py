@@ -85,15 +85,37 @@ class Sampler:
         """
         penalised = self._penalise(logits)
         temperature = temperature_at(self._sampling, self._steps)
-        self._steps += 1
         if temperature < GREEDY:
             tokens = penalised.argmax(-1)
         else:
             tokens = self._sample(penalised / temperature, uniform)
-        if self._counts is not None:
-            self._counts[self._rows, tokens] += 1
+        self._remember(tokens)
         chosen = logits.gather(-1, tokens[:, None]).squeeze(-1)
         return tokens, chosen - logits.logsumexp(-1)
+
+    def log_probability(self, logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+        """Find how probable `draw` is to give some tokens, and go on as if it had drawn them.
+
+        Args:
+            logits: of the unmodified model, float32, shape (rows, vocabulary).
+            tokens: one for each row, shape (rows,).
+
+        Returns:
+            Natural logarithms, minus infinity for what is never drawn; float64, shape (rows,).
+        """
+        penalised = self._penalise(logits)
+        temperature = temperature_at(self._sampling, self._steps)
+        if temperature < GREEDY:
+            share = (penalised.argmax(-1) == tokens).double()
+        else:
+            share = self._share(penalised / temperature, tokens)
+        self._remember(tokens)
+        return share.log()
+
+    def _remember(self, tokens: torch.Tensor) -> None:
+        self._steps += 1
+        if self._counts is not None:
+            self._counts[self._rows, tokens] += 1
 
     def _penalise(self, logits: torch.Tensor) -> torch.Tensor:
         if self._counts is None or self._in_prompt is None:
@@ -105,16 +127,27 @@ class Sampler:
         return logits - settings.frequency_penalty * self._counts - settings.presence_penalty * generated
 
     def _sample(self, logits: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
-        settings = self._sampling
-        weights = (logits - logits.amax(-1, keepdim=True)).exp_()
-        if settings.min_p > 0:
-            weights = weights.masked_fill(weights < settings.min_p, 0)
+        settings, weights = self._sampling, self._weights(logits)
         if 0 < settings.top_k < weights.shape[-1]:
             weights, ids = weights.topk(settings.top_k)
             return _pick(_nucleus(weights, weights.sum(-1, keepdim=True), settings.top_p), ids, uniform)
         if settings.top_p < 1:
             return _pick_top_p(weights, settings.top_p, uniform)
         return inverse_cdf(weights, uniform)
+
+    def _share(self, logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+        """The share of what may be drawn that some tokens have; 0 where they may not."""
+        settings, weights = self._sampling, self._weights(logits)
+        if not 0 < settings.top_k < weights.shape[-1] and settings.top_p >= 1:
+            own = weights.gather(-1, tokens[:, None]).squeeze(-1)
+            return own.double() / weights.double().sum(-1)
+        likely, ids = weights.topk(min(settings.top_k or weights.shape[-1], weights.shape[-1]))
+        kept = _nucleus(likely, likely.sum(-1, keepdim=True), settings.top_p).double()
+        return torch.where(ids == tokens[:, None], kept, 0.0).sum(-1) / kept.sum(-1)
+
+    def _weights(self, logits: torch.Tensor) -> torch.Tensor:
+        weights = (logits - logits.amax(-1, keepdim=True)).exp_()
+        return weights.masked_fill(weights < self._sampling.min_p, 0) if self._sampling.min_p > 0 else weights
 
 
 def inverse_cdf(weights: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
