@@ -1,0 +1,1 @@
+"""What the true opening words of a training document bring out, from the probability of what follows them."""
