@@ -151,13 +151,26 @@ def load_model(settings: ModelSettings, device: str = "cpu") -> Any:
     """
     path = model_path(settings)
     from transformers import AutoModelForCausalLM
+
+    return _loaded(AutoModelForCausalLM, path, settings, device)
+
+
+def load_masked_model(settings: ModelSettings, device: str = "cpu") -> Any:
+    """The same for a masked language model, which fills gaps in a text."""
+    path = model_path(settings)
+    from transformers import AutoModelForMaskedLM
+
+    return _loaded(AutoModelForMaskedLM, path, settings, device)
+
+
+def _loaded(kind: Any, path: Path, settings: ModelSettings, device: str) -> Any:
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # workers share the terminal with the run's own bar
     folder, gguf_file = _split(path)
     try:
         with _quiet() if gguf_file else nullcontext():
-            model, info = AutoModelForCausalLM.from_pretrained(
+            model, info = kind.from_pretrained(
                 folder,
                 gguf_file=gguf_file,
                 dtype=torch_dtype(settings, device),
