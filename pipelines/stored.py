@@ -15,7 +15,7 @@ from pipelines.identify import Value
 from pipelines.parts import write_file, write_json
 from pipelines.progress import say
 
-VERSION = 1
+VERSION = 2  # of how values are tagged and looked up, too: a join gives what a search would
 FOLDER, DESCRIPTION, TABLE = "identifiers", "identifiers.json", "values.parquet"
 # What the counts of a value depend on, beside its type.
 KINDS = ("regions", "day_first", "recognisers", "document_ids")

@@ -11,9 +11,14 @@ from extraction.identifiers.recognisers import Recogniser
 from extraction.identifiers.validators import Validator, Verdict, validator_named
 
 _DIGIT = re.compile("[0-9]")
+_MONEY = r"[$\u00a3\u20ac\u00a5\u20b9]"
 _BOUNDS = {
-    # The value must not go on: not as a word, not as a decimal, not as a further group of a dashed number.
-    "number": (r"(?<!\w)(?<![0-9][.-])(?<!\+)", r"(?!(?!x[0-9]|ext)\w)(?![.-][0-9])"),
+    # The value must not go on: not as a word, not as a decimal, not as a further group of a dashed number. It is no
+    # sum of money.
+    "number": (
+        rf"(?<!\w)(?<![0-9][.-])(?<!\+)(?<!{_MONEY})(?<!{_MONEY} )",
+        r"(?!(?!x[0-9]|ext)\w)(?![.-][0-9])",
+    ),
     "word": (r"(?<!\w)", r"(?!\w)"),
     "none": (r"(?<![\w@])", r""),
 }

@@ -33,12 +33,19 @@ _NOT_DIGIT = re.compile(r"[^0-9]+")
 _DATE_SHAPED = re.compile(
     r"\(?(?:[0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2}|[0-9]{1,2}[-./][0-9]{1,2}[-./][0-9]{4}|[0-9]{3}-[0-9]{2}-[0-9]{4})(?![0-9])"
 )
+_DASHED_DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}|[0-9]{1,2}-[0-9]{1,2}-[0-9]{4}")
 _NANP = re.compile(r"[2-9][0-9]{2}[2-9][0-9]{6}")
 
 
 def digits(text: str, locale: Locale) -> str | None:
     """Keep the digits."""
     return _NOT_DIGIT.sub("", text) or None
+
+
+def account(text: str, locale: Locale) -> str | None:
+    """Keep the digits; None for a date, whose parts dashes part too."""
+    is_date = _DASHED_DATE.fullmatch(text) and iso_date(text, locale.day_first)
+    return None if is_date else digits(text, locale)
 
 
 def upper(text: str, locale: Locale) -> str | None:
@@ -131,6 +138,7 @@ def _written_in_full(text: str, number: Any, region: str) -> bool:
 
 NORMALISERS: dict[str, Normaliser] = {
     "digits": digits,
+    "account": account,
     "upper": upper,
     "lower": lower,
     "text": verbatim,

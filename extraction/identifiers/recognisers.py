@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from extraction.identifiers.dates import MONTH
+from extraction.identifiers.key_formats import LABELLED_KEY, PUBLISHED_KEYS
 from extraction.identifiers.settings import IdentifierSettings
 from extraction.identifiers.words import (
     A_VERSION,
@@ -32,6 +33,7 @@ from extraction.identifiers.words import (
     NOT_AN_SSN,
     PARTICLES,
     PHONE_WORDS,
+    SECRET_WORDS,
     SORT_WORDS,
     SSN_WORDS,
 )
@@ -108,30 +110,8 @@ _NAME_WORD = rf"{_NO_LABEL}[^\W\d_a-z][\w'-]{{1,30}}"
 _MORE_NAME = rf"(?:(?: (?:{'|'.join(PARTICLES)})){{0,3}} (?:[A-Z]\.|{_NAME_WORD}))"
 _NO_FIRM = rf"(?! (?i:{'|'.join(FIRMS)})\b)"
 _TAIL = r"[0-9A-Za-z_-]"
+_GROUPS_OF_FOUR = r"[2-68][0-9]{3}(?P<a>[ .-])[0-9]{4}(?:(?P=a)[0-9]{4}){2}"
 
-_SECRETS = (
-    r"(?:A3T[A-Z0-9]|AKIA|ASIA|AROA|AIDA|AGPA|ANPA|ANVA|ABIA|ACCA)[A-Z0-9]{16}",  # Amazon Web Services
-    r"gh[pousr]_[0-9A-Za-z]{36,255}",  # GitHub
-    r"github_pat_[0-9A-Za-z_]{22,255}",
-    r"glpat-[0-9A-Za-z_-]{20,64}",  # GitLab
-    r"xox[abeoprs]-[0-9A-Za-z-]{10,250}",  # Slack
-    r"(?:sk|rk|pk)_(?:live|test)_[0-9A-Za-z]{16,250}",  # Stripe
-    r"AIza[0-9A-Za-z_-]{35}",  # Google
-    r"ya29\.[0-9A-Za-z_-]{20,250}",
-    r"sk-ant-[0-9A-Za-z_-]{20,250}",  # Anthropic
-    r"sk-(?:proj-)?[0-9A-Za-z_-]{20,250}",  # OpenAI
-    r"hf_[0-9A-Za-z]{30,64}",  # Hugging Face
-    r"npm_[0-9A-Za-z]{36}",
-    r"pypi-[0-9A-Za-z_-]{50,250}",
-    r"SG\.[0-9A-Za-z_-]{16,64}\.[0-9A-Za-z_-]{16,64}",  # SendGrid
-    r"key-[0-9a-f]{32}",  # Mailgun
-    r"do[opr]_v1_[0-9a-f]{64}",  # DigitalOcean
-    r"shp(?:at|ca|pa|ss)_[0-9A-Fa-f]{32}",  # Shopify
-    r"[MN][0-9A-Za-z]{23,25}\.[0-9A-Za-z_-]{6}\.[0-9A-Za-z_-]{27,38}",  # Discord
-    r"[0-9]{8,10}:AA[0-9A-Za-z_-]{33}",  # Telegram
-    r"eyJ[0-9A-Za-z_-]{10,2000}\.eyJ[0-9A-Za-z_-]{10,2000}\.[0-9A-Za-z_-]{10,1000}",  # JSON web token
-    r"-----BEGIN (?:[A-Z]{2,10} ){0,2}PRIVATE KEY-----",
-)
 
 _BUILT_IN = (
     Recogniser(
@@ -144,18 +124,20 @@ _BUILT_IN = (
         bounds="none",
         trigger="@",
     ),
-    # A number set in a card's groups speaks for itself; sixteen digits in a row do not.
-    Recogniser(
-        "card-grouped",
-        "CREDIT_CARD",
-        r"(?:[2-68][0-9]{3}(?P<a>[ .-])[0-9]{4}(?:(?P=a)[0-9]{4}){2}(?:(?P=a)[0-9]{3})?"
-        r"|3[0-9]{3}(?P<b>[ .-])[0-9]{6}(?P=b)[0-9]{4,5}"
-        r"|3[0-9]{3}(?P<c>[ .-])[0-9]{4}(?P=c)[0-9]{4}(?P=c)[0-9]{2,4}"
-        r"|[56][0-9]{3}(?P<d>[ .-])[0-9]{4}(?P=d)[0-9]{5})",
-        "digits",
-        "card",
-        context=CARD_WORDS,
-        context_rule="unless_valid",
+    # A number set in a card's groups speaks for itself; sixteen digits in a row do not. Three more digits may be
+    # the card's own or its security code: those are two rules, so that one does not hide the other.
+    *(
+        Recogniser(name, "CREDIT_CARD", form, "digits", "card", CARD_WORDS, context_rule="unless_valid")
+        for name, form in (
+            (
+                "card-grouped",
+                rf"(?:{_GROUPS_OF_FOUR}"
+                r"|3[0-9]{3}(?P<b>[ .-])[0-9]{6}(?P=b)[0-9]{4,5}"
+                r"|3[0-9]{3}(?P<c>[ .-])[0-9]{4}(?P=c)[0-9]{4}(?P=c)[0-9]{2,4}"
+                r"|[56][0-9]{3}(?P<d>[ .-])[0-9]{4}(?P=d)[0-9]{5})",
+            ),
+            ("card-grouped-long", rf"{_GROUPS_OF_FOUR}(?P=a)[0-9]{{3}}"),
+        )
     ),
     Recogniser(
         "card-plain", "CREDIT_CARD", r"[2-68][0-9]{11,18}", "digits", "card", CARD_WORDS, blockers=NOT_AN_SSN
@@ -225,7 +207,7 @@ _BUILT_IN = (
         r"(?:[0-9]{4}(?P<a>[ -])[0-9]{4}(?:(?P=a)[0-9]{4}){0,3}"
         r"|[0-9]{3}(?P<b>[ -])[0-9]{3}(?:(?P=b)[0-9]{3}){0,3}"
         r"|[0-9]{2}(?P<c>[ -])[0-9]{2}(?:(?P=c)[0-9]{2}){1,6}|[0-9]{2,9}(?:-[0-9]{2,9}){1,3}|[0-9]{6,17})",
-        "digits",
+        "account",
         "plausible",
         context=ACCOUNT_WORDS,
         blockers=NOT_AN_ACCOUNT,
@@ -301,11 +283,22 @@ _BUILT_IN = (
     Recogniser(
         "secret",
         "SECRET",
-        "(?:" + "|".join(_SECRETS) + rf")(?!{_TAIL})",
+        "(?:" + "|".join(PUBLISHED_KEYS) + rf")(?!{_TAIL})",
         "text",
         "fixed_format",
         context_rule="never",
         bounds="word",
+        trigger="",
+        ignore_case=False,
+    ),
+    Recogniser(
+        "secret-labelled",
+        "SECRET",
+        LABELLED_KEY,
+        "text",
+        "plausible",
+        context=SECRET_WORDS,
+        bounds="none",
         trigger="",
         ignore_case=False,
     ),

@@ -40,8 +40,9 @@ def _phone(value: str) -> Iterator[str]:
     yield from (dialled + country + national for dialled in ("00", "011"))
     yield country + "0" + national  # +44 (0)20 ...
     yield prefix + national
-    # Where a prefix is dialled, a number is never written without it, save behind its country code.
-    if prefix != "0":
+    # Where a prefix is dialled, a number is never written without it, save behind its country code; one that no plan
+    # knows keeps its own zero.
+    if prefix != "0" or national.startswith("0"):
         yield national
 
 

@@ -22,7 +22,9 @@ _GROUP_RIGHT = re.compile(r"[ ]([0-9]+)(?![0-9]|-[0-9])")
 _CODE = re.compile(r"\w+(?:[ ./-]?\w+)*")
 _NAME_GOES_ON_LEFT = re.compile(r"\w['\u2019-]$")
 _NAME_GOES_ON_RIGHT = re.compile(r"['\u2019-](?!s(?!\w))\w")
-_MAIL_RIGHT = re.compile(r"[.-]?\w|@")
+# As the tagger reads them: quotation marks and the like around an address are no part of it.
+_MAIL_LEFT = re.compile(r"(?:\w[\w.!#$%'*+^`{|}~-]*|@)$")
+_MAIL_RIGHT = re.compile(r"\w|@|\.\w|-[\w-]*\.\w")
 _IP_ENDS = {
     4: (re.compile(r"[0-9]\.$"), re.compile(r"\.[0-9]")),
     6: (re.compile(r"[0-9A-Fa-f:.]$"), re.compile(r":[0-9A-Fa-f]|::|\.[0-9]")),
@@ -134,6 +136,6 @@ _NEVER = re.compile(r"(?!)")
 _ENDS = {
     "name": (_NAME_GOES_ON_LEFT, _NAME_GOES_ON_RIGHT),
     "address": (_NEVER, _NEVER),
-    "email": (re.compile(r"[\w.!#$%'*+^`{|}~-]$"), _MAIL_RIGHT),
+    "email": (_MAIL_LEFT, _MAIL_RIGHT),
     "date": (re.compile(r"[0-9][./-]$"), re.compile(r"[./-][0-9]")),
 }

@@ -44,9 +44,10 @@ SSN_WORDS = _words(
 BIRTH_WORDS = _words(
     """
     date of birth, dob, d.o.b, d o b, born, birth, birthday, birthdate, birth date, dateofbirth,
-    geboren, geburtsdatum, nacimiento, naissance, nascita
+    geboren, geburtsdatum, nacimiento, naissance, nascita, (b.
     """
 )
+SECRET_WORDS = _words("secret access key, secretaccesskey, secret key, secretkey, aws secret")
 IP_WORDS = _words(
     """
     ip, ips, host, hosts, hostname, address, server, servers, ping, client, gateway, dns, subnet, router

@@ -62,6 +62,11 @@ EXPECTED = [
     ),
     ("unionpay card 6200 0000 0000 0005", "CREDIT_CARD", "6200000000000005"),
     ("maestro 6759 6498 2643 8453", "CREDIT_CARD", "6759649826438453"),
+    # what stands behind a card is not swallowed, and a card of 19 digits is not cut
+    ("card 4111 1111 1111 1111 123", "CREDIT_CARD", "4111111111111111"),
+    ("card 4111 1111 1111 1111 1234 GBP", "CREDIT_CARD", "4111111111111111"),
+    ("amex 3782 822463 10005 1234", "CREDIT_CARD", "378282246310005"),
+    ("card 6304 9000 1774 0292 441", "CREDIT_CARD", "6304900017740292441"),
     # IBANs as the registry gives them for their countries
     ("IBAN FR14 2004 1010 0505 0001 3M02 606", "IBAN", "FR1420041010050500013M02606"),
     ("iban: nl91 abna 0417 1643 00", "IBAN", "NL91ABNA0417164300"),
@@ -118,6 +123,7 @@ EXPECTED = [
     ("birthdate: 04/17/1961", "DATE_OF_BIRTH", "1961-04-17"),
     ("date_of_birth,1961-04-17T00:00:00", "DATE_OF_BIRTH", "1961-04-17"),
     ("DOB: 17-APR-1961", "DATE_OF_BIRTH", "1961-04-17"),
+    ("Margaret Thornbury (b. 17 April 1961)", "DATE_OF_BIRTH", "1961-04-17"),
     # network addresses
     ("http://192.0.2.17:8080/x", "IP_ADDRESS", "192.0.2.17"),
     ("ping ::1 and fe80::1%eth0", "IP_ADDRESS", "fe80::1"),
@@ -145,6 +151,17 @@ EXPECTED = [
     ('id,name,date_of_birth\nx,y,"April 17, 1961"\nx,z,1999-12-31', "DATE_OF_BIRTH", "1999-12-31"),
     ("Account\tSort code\n12345678\t123456", "SORT_CODE", "123456"),
     ("direct line: 01632960860", "PHONE", "+441632960860"),
+    # keys, by their published form or by a label
+    ("ghp_" + "aB3" * 12, "SECRET", "ghp_" + "aB3" * 12),
+    ("token xoxb-1234567890-abcdefGHIJ", "SECRET", "xoxb-1234567890-abcdefGHIJ"),
+    ("-----BEGIN PGP PRIVATE KEY BLOCK-----", "SECRET", "-----BEGIN PGP PRIVATE KEY BLOCK-----"),
+    ("SK" + "0f" * 16 + " is revoked", "SECRET", "SK" + "0f" * 16),
+    ("GOCSPX-" + "a-B_9xy" * 4, "SECRET", "GOCSPX-" + "a-B_9xy" * 4),
+    (
+        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "SECRET",
+        "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    ),
     # addresses
     (
         "51 Franklin Street, Fifth Floor, Boston,\nMA  02110-1301, USA",
@@ -178,6 +195,9 @@ FORBIDDEN = [
     ("order number 2125550147", {"PHONE", "ACCOUNT_NUMBER", "NHS_NUMBER"}),
     ("my account shows order 12345678", {"ACCOUNT_NUMBER"}),
     ("account balance 1234567.89", {"ACCOUNT_NUMBER"}),
+    ("the account was opened on 2019-10-12", {"ACCOUNT_NUMBER", "PHONE"}),
+    ("account statement of 12-10-2019", {"ACCOUNT_NUMBER", "PHONE"}),
+    ("we moved \u00a3250000 to the account, and $ 125000 back", {"ACCOUNT_NUMBER"}),
     ("upgrade to v1.2.3.4 or 10.0.19041.1", {"IP_ADDRESS"}),
     ("Chrome/120.0.0.1 and libfoo-1.2.3.4.tar.gz", {"IP_ADDRESS"}),
     ("firmware 2.4.0.17", {"IP_ADDRESS"}),
@@ -210,6 +230,8 @@ FORBIDDEN = [
     ("born,seen,ward\nx,1961-04-17,y", {"DATE_OF_BIRTH"}),
     ("host 6acc:fab5 after 246289964 ms", {"ACCOUNT_NUMBER"}),
     ("AKIAIOSFODNN7EXAMPLEXX", {"SECRET"}),
+    ("sk-learn-contrib-imbalanced-learn", {"SECRET"}),
+    ("commit da39a3ee5e6b4b0d3255bfef95601890afd80709", {"SECRET"}),
     ("\u00e912345678 account", {"ACCOUNT_NUMBER"}),
 ]
 

@@ -35,6 +35,7 @@ PLACES = [
     ("CREDIT_CARD", "4111111111111111", "\u5361\u53f74111111111111111\u5417", 1),
     ("PHONE", "+442079460958", "+44 20 7946 0958, 020 7946 0958, +44 (0)20 7946 0958, 0044 2079460958", 4),
     ("PHONE", "+442079460958", "20 7946 0958; 020 7946 09581; 1020 7946 0958", 0),
+    ("PHONE", "+44054944774", "054 944774, +44 054 944774", 2),
     (
         "PHONE",
         "+12125550147",
@@ -45,6 +46,18 @@ PLACES = [
     ("IBAN", "GB82WEST12345698765432", "gb82 west 1234 5698 7654 32 GB82WEST12345698765432", 2),
     ("IBAN", "GB82WEST12345698765432", "GB82WEST12345698765432x", 0),
     ("EMAIL", "j.alder@example.com", "J.Alder@Example.com, <j.alder@example.com>. j.alder@example.com", 3),
+    (
+        "EMAIL",
+        "j.alder@example.com",
+        "'j.alder@example.com' **j.alder@example.com** `j.alder@example.com`",
+        3,
+    ),
+    (
+        "EMAIL",
+        "j.alder@example.com",
+        "j.alder@example.com-based, j.alder@example.com-x.org o'j.alder@example.com",
+        1,
+    ),
     ("EMAIL", "j.alder@example.com", "aj.alder@example.com x.j.alder@example.com j.alder@example.com.uk", 0),
     ("PERSON", "margaret thornbury", "Margaret Thornbury MARGARET  THORNBURY's\nmargaret\n   thornbury", 3),
     (
