@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -15,6 +15,9 @@ from extraction.records import Generation, generations_of
 from pipelines.parts import PartStore
 from pipelines.pool import Facts, Pool, Resources
 from pipelines.progress import progress
+
+if TYPE_CHECKING:
+    from extraction.token_bytes import TokenBytes
 
 Value = tuple[str, str]
 Runner = Callable[[str, Any, PartStore, Iterable[str]], None]
@@ -41,7 +44,7 @@ class TaggingJob:
 
         def process(name: str) -> Facts:
             generations = generations_of(self.generations.read(name))
-            findings = tagger.tag(token_bytes.decode(g.token_ids) for g in generations)
+            findings = tagger.tag(_text(token_bytes, generation) for generation in generations)
             rows = list(chain.from_iterable(map(_rows, generations, findings)))
             self.tagged.publish(
                 name, pa.Table.from_pylist(rows, schema=IDENTIFIER_SCHEMA), {"findings": len(rows)}
@@ -49,6 +52,12 @@ class TaggingJob:
             return {"findings": len(rows)}
 
         return process
+
+
+def _text(token_bytes: "TokenBytes", generation: Generation) -> str:
+    """What was generated, with a line break where a token without bytes parts it: no number goes on behind one."""
+    runs = token_bytes.runs(generation.token_ids)
+    return "\n".join(run.data.decode("utf-8", errors="replace") for run in runs)
 
 
 def _rows(generation: Generation, findings: Iterable[Any]) -> Iterator[dict[str, Any]]:

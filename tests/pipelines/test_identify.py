@@ -35,6 +35,18 @@ def broken_model(tmp_path):
     return str(tmp_path / "model")
 
 
+def test_no_number_goes_on_behind_a_token_without_bytes(tmp_path):
+    tokenizer, store = load_tokenizer(BYTES), PartStore(str(tmp_path / "generations"))
+    parts = (tokenizer.encode(text, add_special_tokens=False) for text in ("account 12345678", "9012 left"))
+    ids = [*next(parts), tokenizer.eos_token_id, *next(parts)]
+    publish_generations(store, "part-00000", [Generation("empty-000000000", "empty", 0, [], ids, [], "stop")])
+    tagged = PartStore(str(tmp_path / "tagged"))
+    run_here(
+        "tag identifiers", TaggingJob(IdentifierSettings(), BYTES, store, tagged), tagged, store.complete()
+    )
+    assert distinct_values(tagged) == (("ACCOUNT_NUMBER", "12345678"),)
+
+
 @pytest.mark.parametrize("spread", [run_here, partial(run_parts, workers=1)], ids=["here", "ray"])
 def test_a_tagger_that_fails_marks_the_part_failed(generations, broken_model, tmp_path, spread, ray_cluster):
     settings = IdentifierSettings(model=broken_model)
