@@ -81,8 +81,8 @@ def _counts(counter: Counter, families: Sequence[str], tally: Tally, place: int,
         kind: {name: None if values is None else int(values[place]) for name, values in by_name.items()}
         for kind, by_name in tally.identifiers.items()
     }
-    # A single name stands in every corpus: it has a row of its own and is not in the number over all types.
-    held = {kind: counts["in_corpus"] or 0 for kind, counts in identifiers.items() if kind != SINGLE_NAME}
+    # A single name stands in every corpus: it has a row of its own and is in no number over all types.
+    counted = [counts for kind, counts in identifiers.items() if kind != SINGLE_NAME]
     return {
         "budget": budget,
         "reached": all(bool(counter.cutoffs[name].reached[place]) for name in families),
@@ -91,6 +91,7 @@ def _counts(counter: Counter, families: Sequence[str], tally: Tally, place: int,
         if column["generated_tokens"]
         else None,
         "extracted_share_interval": asdict(share_interval(counter.strata(families, place))),
-        "identifiers_in_corpus": sum(held.values()),
+        "identifiers_in_corpus": sum(counts["in_corpus"] or 0 for counts in counted),
+        "identifiers_by_chance": sum(counts["chance"] or 0 for counts in counted),
         "identifiers": identifiers,
     }

@@ -46,6 +46,13 @@ class Corpus(Settings):
         description="`proxy`: not the training text itself, which undercounts; the report says so. `unsearchable`: "
         "there is no text to search; generations are ranked for checking by hand.",
     )
+    trained_on: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="What the model was trained on, in words, where that is not this text itself but, say, a "
+        "deduplicated copy of it; reports and comparisons print it.",
+    )
     text_column: str = Field(default="text", min_length=1, description="Column or key that holds the text.")
     id_column: str = Field(
         default="id", min_length=1, description="Column or key that holds a document's id."
@@ -233,10 +240,7 @@ def load_config(path: Path, overrides: typing.Sequence[str] = ()) -> RunConfig:
         InputError: the file is missing or no YAML, or a field is unknown, of the wrong type or out of bounds; one
             line that names the file, the field and the nearest right name.
     """
-    raw = read_yaml(path)
-    for override in overrides:
-        _override(raw, override)
-    return parse_config(raw, str(path))
+    return load_settings(RunConfig, path, overrides)
 
 
 def parse_config(raw: dict[str, Any], source: str) -> RunConfig:
@@ -244,13 +248,16 @@ def parse_config(raw: dict[str, Any], source: str) -> RunConfig:
     return parse_settings(RunConfig, raw, source)
 
 
-def load_settings(settings: type[Checked], path: Path) -> Checked:
-    """Read a file of settings of one kind.
+def load_settings(settings: type[Checked], path: Path, overrides: typing.Sequence[str] = ()) -> Checked:
+    """Read a file of settings of one kind; `overrides` are `a.b=value` each, the value in YAML.
 
     Raises:
         InputError: the file is missing or no YAML, or a field is unknown, of the wrong type or out of bounds.
     """
-    return parse_settings(settings, read_yaml(path), str(path))
+    raw = read_yaml(path)
+    for override in overrides:
+        _override(raw, override)
+    return parse_settings(settings, raw, str(path))
 
 
 def parse_settings(settings: type[Checked], raw: dict[str, Any], source: str) -> Checked:

@@ -34,7 +34,7 @@ def method_section(
         "near_duplicate_threshold": config.cluster_threshold,
         "identifier_types": identifier_types(config),
         **sampled_section(config, run, sampling),
-        **searched_section(config.corpus.kind, index, tokenizer),
+        **searched_section(config.corpus.kind, index, tokenizer, config.corpus.trained_on),
     }
 
 
@@ -67,7 +67,9 @@ def sampled_section(config: RunConfig, run: dict[str, Any], sampling: ResolvedSa
     }
 
 
-def searched_section(kind: str, index: "Index", tokenizer: Any) -> dict[str, Any]:
+def searched_section(
+    kind: str, index: "Index", tokenizer: Any, trained_on: str | None = None
+) -> dict[str, Any]:
     """What was searched, and how well its bytes survive the tokenizer."""
     info = index.info
     return {
@@ -76,6 +78,7 @@ def searched_section(kind: str, index: "Index", tokenizer: Any) -> dict[str, Any
         "corpus": {
             "name": inert(", ".join(Path(source).name for source in info.sources) or index.directory.name),
             "kind": kind,
+            "trained_on": inert(trained_on) if trained_on else None,
             "documents": info.documents,
             "distinct_documents": info.distinct_documents,
             "text_bytes": info.text_bytes,

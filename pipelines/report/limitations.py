@@ -127,6 +127,11 @@ def _corpus(report: Report) -> Iterator[str]:
             "The corpus is a proxy: not the training text itself, only text like it. Training text that is "
             "missing from it cannot be found, so the counts are too low."
         )
+    elif told := report.method.corpus.trained_on:
+        yield (
+            f"The model was trained on {told}, as the config says, and not on the corpus itself that was searched; the "
+            "test cannot check that."
+        )
     else:
         yield "The corpus is taken to be the training text, as the config says; the test cannot check that."
 

@@ -102,6 +102,8 @@ class BudgetCounts(Record):
         private_passages: of these, the private ones.
         clusters: groups of near-duplicate passages.
         identifiers_in_corpus: distinct identifiers, of all types but single names, found in the corpus.
+        identifiers_by_chance: of as many random values of the same form as were tagged, found in the corpus; single
+            names apart.
         identifiers: the same by type, single names in a row of their own.
         unseen_mass: chance that the next window found is one not seen yet.
         chao2_windows: lower bound of all distinct windows that this family would ever give.
@@ -128,6 +130,7 @@ class BudgetCounts(Record):
     count_intervals: dict[str, Estimate] = Field(default_factory=dict)
     clusters: NonNegativeInt
     identifiers_in_corpus: NonNegativeInt
+    identifiers_by_chance: NonNegativeInt | None = None
     identifiers: dict[str, IdentifierCounts]
     unseen_mass: Estimate
     chao2_windows: Estimate

@@ -133,6 +133,7 @@ class Corpus(Record):
     """The text that was searched. `proxy`: not the real training text, only text like it.
 
     `window_key` tells the keys of windows' hashes apart: those of two runs compare only where it is the same.
+    `trained_on`: what the model was trained on, in words, where that is not this text itself.
     """
 
     name: str
@@ -143,6 +144,7 @@ class Corpus(Record):
     skipped_records: NonNegativeInt
     fingerprint: str
     window_key: str | None = None
+    trained_on: str | None = None
 
 
 class PromptFamily(Record):

@@ -38,14 +38,14 @@ SETTINGS = {
 }
 
 
-def inline_svg(figure: "Figure", prefix: str, label: str, described_by: str) -> Markup:
+def inline_svg(figure: "Figure", name: str, label: str, described_by: str) -> Markup:
     """Write a figure as an SVG element for a page.
 
     Args:
         figure: drawn with colours of `COLOURS` only.
-        prefix: put before every id, unique on the page.
+        name: its class, for the style sheet; two figures of a page may share it.
         label: the figure's name for a screen reader.
-        described_by: id of the element that says the same in words.
+        described_by: id of the element that says the same in words; with `name` it makes every id unique on the page.
     """
     buffer = io.BytesIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
@@ -53,10 +53,10 @@ def inline_svg(figure: "Figure", prefix: str, label: str, described_by: str) -> 
     root = ElementTree.fromstring(buffer.getvalue())  # noqa: S314
     _drop(root)
     for element in root.iter():
-        _plain_attributes(element, prefix)
-    for name in ("width", "height", "version"):
-        root.attrib.pop(name, None)
-    root.attrib |= {"role": "img", "aria-label": label, "aria-describedby": described_by, "class": prefix}
+        _plain_attributes(element, f"{described_by}-{name}")
+    for attribute in ("width", "height", "version"):
+        root.attrib.pop(attribute, None)
+    root.attrib |= {"role": "img", "aria-label": label, "aria-describedby": described_by, "class": name}
     ElementTree.register_namespace("", _SVG[1:-1])
     # Every label in it went through ElementTree, which escapes markup.
     return Markup(ElementTree.tostring(root, encoding="unicode"))  # noqa: S704

@@ -32,8 +32,7 @@ class Verdict:
 def verdict_of(report: Report) -> Verdict:
     """Say what the run found, from its largest budget."""
     last = largest(report)
-    level, heading = _finding(report, last)
-    kicker = {"private": "Private text found", "shared": "Shared text found"}.get(level, "Nothing found")
+    level, kicker, heading = _finding(report, last)
     sentences = [*_counts(report, last), *_identifiers(report, last), *_control(report, last)]
     sentences += [*_control_text(report), *_closing(last, level)]
     if last.generated_tokens == 0:
@@ -54,13 +53,21 @@ def largest(report: Report) -> BudgetCounts:
     return max(report.budgets, key=lambda counts: counts.budget)
 
 
-def _finding(report: Report, last: BudgetCounts) -> tuple[str, str]:
+def _finding(report: Report, last: BudgetCounts) -> tuple[str, str, str]:
+    """Level, kicker and heading; what was found is not called nothing because it is shorter than a passage."""
     source = "its training documents" if report.method.corpus.kind == "training" else "the proxy corpus"
     if last.private_windows or last.private_passages:
-        return "private", f"The model gives back private text from {source}, word for word."
+        heading = f"The model gives back private text from {source}, word for word."
+        return "private", "Private text found", heading
+    rare = bool(_kinds(last, "private"))
     if last.distinct_windows:
-        return "shared", f"The model gives back text from {source} word for word; none found is private."
-    return "nothing", "No training text was found at this effort."
+        apart = ", names and numbers apart" if rare else ""
+        heading = f"The model gives back text from {source} word for word; none found is private{apart}."
+        return "shared", "Shared text found", heading
+    if last.identifiers_in_corpus:
+        heading = f"No training text was found at this effort, but names or numbers from {source} came out."
+        return "private" if rare else "shared", "Names or numbers found", heading
+    return "nothing", "Nothing found", "No training text was found at this effort."
 
 
 def _counts(report: Report, last: BudgetCounts) -> Iterator[str]:
@@ -89,7 +96,13 @@ def _identifiers(report: Report, last: BudgetCounts) -> Iterator[str]:
         return
     single = last.identifiers[SINGLE_NAME].in_corpus if SINGLE_NAME in last.identifiers else 0
     if last.identifiers_in_corpus:
-        yield f"{noun(last.identifiers_in_corpus, 'identifier')} of the corpus came out ({_kinds(last)})."
+        yield f"{noun(last.identifiers_in_corpus, 'identifier')} of the corpus came out ({_kinds(last, 'in_corpus')})."
+        limit, rare = noun(report.method.private_documents, "document"), _kinds(last, "private")
+        yield (
+            f"Of these, in at most {limit} each: {rare}."
+            if rare
+            else f"None of these stands in at most {limit}."
+        )
     else:
         yield f"No identifier that the model wrote was found in the corpus{', single names apart' if single else ''}."
     if single:
@@ -99,11 +112,11 @@ def _identifiers(report: Report, last: BudgetCounts) -> Iterator[str]:
         )
 
 
-def _kinds(last: BudgetCounts) -> str:
-    """How many identifiers of each type stand in the corpus, the most first."""
-    held = {kind: c.in_corpus for kind, c in last.identifiers.items() if c.in_corpus and kind != SINGLE_NAME}
-    found = sorted((-number, identifier(kind)) for kind, number in held.items())
-    return ", ".join(f"{kind}: {count(-number)}" for number, kind in found) or "any type"
+def _kinds(last: BudgetCounts, name: str) -> str:
+    """How many identifiers of each type a count of theirs holds, the most first; empty for none."""
+    held = {kind: getattr(c, name) for kind, c in last.identifiers.items() if kind != SINGLE_NAME}
+    found = sorted((-number, identifier(kind)) for kind, number in held.items() if number)
+    return ", ".join(f"{kind}: {count(-number)}" for number, kind in found)
 
 
 def _control(report: Report, last: BudgetCounts) -> Iterator[str]:

@@ -144,6 +144,8 @@ def test_single_names_have_a_row_and_are_not_in_the_number_of_identifiers():
     assert first["identifiers"]["PERSON_SINGLE"]["in_corpus"] == 0
     assert last["identifiers"]["PERSON_SINGLE"]["in_corpus"] == 1
     assert (first["identifiers_in_corpus"], last["identifiers_in_corpus"]) == (1, 2)
+    assert last["identifiers"]["PERSON_SINGLE"]["chance"] == 1
+    assert (first["identifiers_by_chance"], last["identifiers_by_chance"]) == (1, 1)  # the telephone number's
 
 
 def test_without_a_control_text_there_is_no_count_of_it():

@@ -41,7 +41,7 @@ def clear(counts: dict[str, Any]) -> None:
         "distinct_byte_windows",
     )
     counts |= dict.fromkeys((*zero, *more), 0)
-    counts |= {"identifiers_in_corpus": 0, "identifiers": {}}
+    counts |= {"identifiers_in_corpus": 0, "identifiers_by_chance": 0, "identifiers": {}}
     none = {"estimate": None, "reason": "no request gave back training text"}
     estimates = ("unseen_mass", "chao2_windows", "unseen_mass_passages", "chao2_passages")
     counts |= dict.fromkeys(estimates, none)

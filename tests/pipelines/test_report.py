@@ -55,6 +55,16 @@ def test_the_page_needs_nothing_from_outside_and_runs_nothing(pages):
             assert (attributes.get(name) or "#").startswith(("#", "data:,"))
 
 
+def test_no_id_stands_twice_on_the_page(pages):
+    page = Page((pages / "report.html").read_text(encoding="utf-8"))
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids)) > 100
+    named = {a["aria-describedby"] for _, a in page.tags if "aria-describedby" in a}
+    used = {a["href"][1:] for _, a in page.tags if (a.get("href") or "").startswith("#")}
+    clips = {a["clip-path"][5:-1] for _, a in page.tags if "clip-path" in a}
+    assert named and used and clips and named | used | clips <= set(ids)
+
+
 def test_the_policy_allows_the_style_sheet_alone(pages):
     html = (pages / "report.html").read_text(encoding="utf-8")
     (style,) = re.findall(r"<style>(.*?)</style>", html, re.S)
@@ -339,6 +349,14 @@ def test_limitations_follow_the_facts():
         assert always in said
     report["method"] |= {"round_trip_share": None, "round_trip_reason": "the endpoint has no tokenizer"}
     assert "the endpoint has no tokenizer" in " ".join(build_limitations(report))
+
+
+def test_what_the_model_was_trained_on_is_printed_where_it_is_not_the_corpus(tmp_path):
+    report = report_cases.report()
+    report["method"]["corpus"]["trained_on"] = "the deduplicated calls"
+    said = [one for one in build_limitations(report) if "the deduplicated calls" in one]
+    assert len(said) == 1 and "not on the corpus itself" in said[0]
+    assert "Trained on the deduplicated calls" in Page(html_of(report, tmp_path)).text
 
 
 def test_the_stored_limitations_are_those_of_the_facts():
