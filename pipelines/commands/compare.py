@@ -19,11 +19,15 @@ def compare(
         ),
     ] = False,
 ) -> None:
-    """Compare runs: counts at the same budgets, growth, and which passages are new.
+    """Compare runs: counts at the same budgets, growth, and which passages are new. Says what is new against the first.
 
     Example: extraction compare runs/release-1 runs/release-2 --out runs/compared
     """
     from pipelines.compare import compare_runs
+    from pipelines.compare.schema import Comparison
+    from pipelines.compare.words import headline, sentences
 
-    for path in compare_runs(runs, out, allow_differences):
-        typer.echo(inert(str(path)))
+    paths = compare_runs(runs, out, allow_differences)
+    found = Comparison.model_validate_json(paths[0].read_text(encoding="utf-8"))
+    for line in (headline(found)[-1], *sentences(found), *paths):
+        typer.echo(inert(str(line)))

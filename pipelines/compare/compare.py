@@ -102,6 +102,7 @@ def _describe(run: LoadedRun) -> ComparedRun:
         model_fingerprint=report.method.model.fingerprint,
         tokenizer=report.method.model.tokenizer_fingerprint,
         model_settings=run.model_settings,
+        trained_on=report.method.corpus.trained_on,
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from pipelines.compare.load import LoadedRun
 from pipelines.compare.schema import CommonAndNew, IdentifierComparison
 from pipelines.parts import PartStore
+from pipelines.report.records import IdentifierCounts
 from pipelines.report.verdict import largest
 
 Values = dict[str, set[str]]
@@ -13,19 +14,28 @@ Values = dict[str, set[str]]
 
 def compare_identifiers(runs: Sequence[LoadedRun]) -> list[IdentifierComparison]:
     """Compare identifiers found in the corpus, type by type."""
-    last = {run.letter: largest(run.report).identifiers for run in runs}
     values = {run.letter: values_in_corpus(run.path) for run in runs}
-    types = sorted({kind for identifiers in last.values() for kind in identifiers})
-    return [
-        IdentifierComparison(
-            type=kind,
-            in_corpus={letter: c[kind].in_corpus if kind in c else 0 for letter, c in last.items()},
-            private={letter: c[kind].private if kind in c else 0 for letter, c in last.items()},
-            chance={letter: c[kind].chance if kind in c else 0 for letter, c in last.items()},
-            against_first=_against_first(kind, values),
-        )
-        for kind in types
-    ]
+    types = sorted({kind for run in runs for kind in largest(run.report).identifiers})
+    return [_compared(kind, runs, values) for kind in types]
+
+
+def _compared(kind: str, runs: Sequence[LoadedRun], values: dict[str, Values | None]) -> IdentifierComparison:
+    counts = {run.letter: _counts(run, kind) for run in runs}
+    return IdentifierComparison(
+        type=kind,
+        in_corpus={letter: own.in_corpus for letter, own in counts.items()},
+        private={letter: own.private for letter, own in counts.items()},
+        chance={letter: own.chance for letter, own in counts.items()},
+        in_control_text={letter: own.in_control_text for letter, own in counts.items()},
+        against_first=_against_first(kind, values),
+    )
+
+
+def _counts(run: LoadedRun, kind: str) -> IdentifierCounts:
+    """The counts of one type at the run's largest budget; what was never tagged was found nowhere."""
+    text = None if run.report.control_text is None else 0
+    nothing = IdentifierCounts(tagged=0, in_corpus=0, private=0, chance=0, in_control_text=text)
+    return largest(run.report).identifiers.get(kind, nothing)
 
 
 def values_in_corpus(run: Path) -> Values | None:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COLUMNS = ("passage_id", "kind", "text", "tokens", "bytes", "first_budget")
+_OF_TOKENS = ("sampling.stop_token_ids",)  # numbers that mean other tokens under another tokenizer
+# Of the settings of identifiers: the types stand in the report, and how many ids are listed changes no count.
+_NOT_A_RULE = ("types", "document_ids")
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class LoadedRun:
         path: the run directory.
         report: its report.
         model_settings: what run.json's config says about the model, by field.
+        identifier_rules: how identifiers were tagged and looked up, by field, as run.json has it.
         passages: `COLUMNS` of passages.parquet.
     """
 
@@ -34,6 +38,7 @@ class LoadedRun:
     path: Path
     report: Report
     model_settings: dict[str, Any]
+    identifier_rules: dict[str, Any]
     passages: "pa.Table"
 
 
@@ -59,15 +64,17 @@ def load_runs(paths: Sequence[Path]) -> list[LoadedRun]:
 
 def differing_settings(runs: Sequence[LoadedRun]) -> dict[str, list[str]]:
     """What was measured differently, from the setting's name to its value in each run, in order."""
-    settings = [dict(_settings(run.report)) for run in runs]
-    names = list(dict.fromkeys(name for one in settings for name in one))
+    settings = [dict(_settings(run)) for run in runs]
+    tokenizers = {run.report.method.model.tokenizer_fingerprint for run in runs}
+    apart = _OF_TOKENS if len(tokenizers) > 1 else ()
+    names = [name for name in dict.fromkeys(name for one in settings for name in one) if name not in apart]
     values = {name: [_short(one.get(name)) for one in settings] for name in names}
     unequal = [name for name in names if any(a.get(name) != b.get(name) for a, b in pairwise(settings))]
     return {name: values[name] for name in unequal}
 
 
-def _settings(report: Report) -> Iterator[tuple[str, Any]]:
-    method = report.method
+def _settings(run: LoadedRun) -> Iterator[tuple[str, Any]]:
+    method = run.report.method
     yield "corpus", method.corpus.fingerprint
     yield "min_tokens", method.min_tokens
     yield "min_bytes", method.min_bytes
@@ -79,12 +86,20 @@ def _settings(report: Report) -> Iterator[tuple[str, Any]]:
     yield "identifier_types", sorted(method.identifier_types)
     for name, used in method.sampling.items():  # where a value came from may differ, the value may not
         yield f"sampling.{name}", used.value
+    for name, value in run.identifier_rules.items():
+        yield f"identifiers.{name}", value
 
 
 def _load(letter: str, path: Path) -> LoadedRun:
     run = RunDirectory(path).read()
     report = parse_report(read_report(path), str(path / "report.json"))
-    return LoadedRun(letter, path, report, dict(run.get("config", {}).get("model") or {}), _passages(path))
+    settings = dict(run.get("config", {}).get("model") or {})
+    return LoadedRun(letter, path, report, settings, _identifier_rules(run), _passages(path))
+
+
+def _identifier_rules(run: dict[str, Any]) -> dict[str, Any]:
+    rules = (run.get("fingerprints") or {}).get("identifiers") or {}
+    return {name: value for name, value in rules.items() if name not in _NOT_A_RULE}
 
 
 def _passages(path: Path) -> "pa.Table":

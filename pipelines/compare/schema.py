@@ -8,7 +8,19 @@ from pipelines.report.records import Estimate, GrowthPoint, Record
 
 
 class ComparedRun(Record):
-    """One run of the comparison; `model_settings` is what its config says of the model, `tokenizer` a fingerprint."""
+    """One run of the comparison.
+
+    Attributes:
+        letter: its name on the page.
+        run_id: its id.
+        created: when it began.
+        status: whether it is complete.
+        model: the model's name.
+        model_fingerprint: of its weights.
+        tokenizer: a fingerprint.
+        model_settings: what its config says of the model.
+        trained_on: what the model was trained on, in words, where that is not the corpus itself.
+    """
 
     letter: str
     run_id: str
@@ -18,6 +30,7 @@ class ComparedRun(Record):
     model_fingerprint: str
     tokenizer: str
     model_settings: dict[str, Any]
+    trained_on: str | None
 
 
 class ComparedCounts(Record):
@@ -103,6 +116,8 @@ class IdentifierComparison(Record):
         in_corpus: distinct ones at each run's largest budget, by letter.
         private: of these, those in at most `private_documents` documents.
         chance: of as many random values as each run tagged, those found in the corpus.
+        in_control_text: of the values that each run tagged, those found in text that its model never saw; null where
+            there was none.
         against_first: by letter of each later run, its values against the first run's, over all generations; left
             out where a run keeps no values.
     """
@@ -111,6 +126,7 @@ class IdentifierComparison(Record):
     in_corpus: dict[str, NonNegativeInt]
     private: dict[str, NonNegativeInt]
     chance: dict[str, NonNegativeInt]
+    in_control_text: dict[str, NonNegativeInt | None]
     against_first: dict[str, CommonAndNew]
 
 

@@ -3,25 +3,34 @@
 from collections.abc import Iterator
 
 from pipelines.compare.schema import Comparison, PassageComparison
-from pipelines.report.words import count, listing, noun
+from pipelines.report.words import SINGLE_NAME, count, identifier, listing, noun
 
 
 def headline(comparison: Comparison) -> tuple[str, str, str]:
     """The comparison's level (as in a report's verdict), its kicker and its heading."""
     if incomplete_runs(comparison):
         return "incomplete", "Incomplete run", "A run is incomplete, so the comparison is not a result."
-    new = [p for p in comparison.passages if p.private.new]
-    if new:
-        names = listing([p.letter for p in new])
-        verb = "gives" if len(new) == 1 else "give"
-        return "private", "New private text", f"{names} {verb} back private text that A did not."
-    if any(p.shared.new for p in comparison.passages):
+    if new := [p.letter for p in comparison.passages if p.private.new]:
+        return "private", "New private text", f"{_give(new)} back private text that A did not."
+    if new := [w.letter for w in comparison.windows if w.private and w.private.new]:
         return (
-            "shared",
-            "No new private text found",
-            "Only shared text is new; no new private text was found.",
+            "private",
+            "New private text",
+            f"{_give(new)} back more of the private text that A gave back too.",
         )
+    if new := [run.letter for run in comparison.runs[1:] if _new_identifiers(comparison, run.letter)]:
+        heading = (
+            f"{_give(new)} back names or numbers of the corpus that A did not; no new private text was found."
+        )
+        return "private", "New identifiers", heading
+    if any(p.shared.new for p in comparison.passages):
+        heading = "Only shared text is new; no new private text was found."
+        return "shared", "No new private text found", heading
     return "nothing", "Nothing new found", "Nothing was found that A did not give back, at this effort."
+
+
+def _give(letters: list[str]) -> str:
+    return f"{listing(letters)} {'gives' if len(letters) == 1 else 'give'}"
 
 
 def sentences(comparison: Comparison) -> list[str]:
@@ -43,6 +52,7 @@ def sentences(comparison: Comparison) -> list[str]:
         )
     for passages in comparison.passages:
         said.append(_passages(passages))
+    said += _identifiers(comparison)
     return [*said, *_curves(comparison)]
 
 
@@ -71,6 +81,22 @@ def _passages(passages: PassageComparison) -> str:
         f"{count(private.common)} that A gave back too; {count(private.gone)} of A's did not come out again. "
         f"Shared passages: {count(passages.shared.new)} new, {count(passages.shared.common)} in common."
     )
+
+
+def _identifiers(comparison: Comparison) -> Iterator[str]:
+    for run in comparison.runs[1:]:
+        if new := _new_identifiers(comparison, run.letter):
+            kinds = ", ".join(f"{identifier(kind)}: {count(number)}" for kind, number in new.items())
+            yield (
+                f"{run.letter} gave back identifiers of the corpus that A did not ({kinds}; single names apart), over "
+                "all that each generated."
+            )
+
+
+def _new_identifiers(comparison: Comparison, letter: str) -> dict[str, int]:
+    """How many identifiers of the corpus a run gave back and the first did not, by type, single names apart."""
+    new = {i.type: i.against_first[letter].new for i in comparison.identifiers if letter in i.against_first}
+    return {kind: number for kind, number in new.items() if number and kind != SINGLE_NAME}
 
 
 def _curves(comparison: Comparison) -> Iterator[str]:

@@ -59,6 +59,8 @@ def differing(field):
         method["corpus"]["fingerprint"] = "another"
     elif field == "sampling.top_k":
         method["sampling"]["top_k"]["value"] = 50
+    elif field == "sampling.stop_token_ids":
+        method["sampling"]["stop_token_ids"] = {"value": [7], "origin": "generation_config.json"}
     elif field == "prompts":
         method["prompts_fingerprint"] = "another"
     elif field == "low_entropy_rule":
@@ -78,6 +80,7 @@ def differing(field):
         "low_entropy_rule",
         "prompts",
         "sampling.top_k",
+        "sampling.stop_token_ids",
     ],
 )
 def test_runs_measured_differently_are_refused_unless_told(field, tmp_path):
@@ -93,6 +96,26 @@ def test_runs_measured_differently_are_refused_unless_told(field, tmp_path):
     assert [item["name"] for item in data["different_settings"]] == [field]
     text = Page(html).text
     assert "Measured differently" in text and f"measured differently ({field})" in text
+
+
+def test_identifiers_tagged_by_other_rules_are_refused_unless_told(two_runs, tmp_path):
+    for run, regions, ids in zip(two_runs, (["GB"], ["GB", "US"]), (10, 100), strict=True):
+        record = json.loads((run / "run.json").read_text())
+        record["fingerprints"] = {"identifiers": {"regions": regions, "day_first": True, "document_ids": ids}}
+        (run / "run.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match=r"another `identifiers\.regions`"):
+        compare_runs(two_runs, tmp_path / "out")
+    data, _ = compared(two_runs, tmp_path / "out", allow_differences=True)
+    assert [item["name"] for item in data["different_settings"]] == ["identifiers.regions"]
+
+
+def test_what_each_model_was_trained_on_may_differ_and_is_recorded(two_runs, tmp_path):
+    report = json.loads((two_runs[1] / "report.json").read_text())
+    report["method"]["corpus"]["trained_on"] = "the same calls, deduplicated"
+    (two_runs[1] / "report.json").write_text(json.dumps(report))
+    data, html = compared(two_runs, tmp_path / "out")
+    assert [run["trained_on"] for run in data["runs"]] == [None, "the same calls, deduplicated"]
+    assert "B, trained on the same calls, deduplicated" in Page(html).text
 
 
 def test_where_a_setting_came_from_may_differ(tmp_path):
@@ -149,13 +172,13 @@ def test_three_runs_are_each_compared_with_the_first(two_runs, tmp_path):
     assert unexplained(html, data) == set()
 
 
-def look_up(run, values):
+def look_up(run, values, folder="corpus-00002"):
     rows = [
         {"type": group.partition("_")[0], "value": value, "group": group, "documents": 1, "occurrences": 1}
         for group, value in values
     ]
     table = pa.Table.from_pylist([row | {"example_ids": []} for row in rows], schema=LOOKUP_SCHEMA)
-    PartStore(str(run / "identifiers" / "corpus-00002")).publish("share-00", table, {})
+    PartStore(str(run / "identifiers" / folder)).publish("share-00", table, {})
 
 
 def test_identifiers_in_common_and_new_are_counted_by_value_and_not_shown(two_runs, tmp_path):
@@ -176,6 +199,41 @@ def test_the_chance_level_of_each_run_stands_beside_its_identifiers(two_runs, tm
     assert by_type["PERSON_SINGLE"]["chance"] == {"A": last["chance"], "B": last["chance"]}
     assert last["chance"] > 0
     assert "A, random ones" in Page(html).text
+    seen = last["in_control_text"]
+    assert by_type["PERSON_SINGLE"]["in_control_text"] == {"A": seen, "B": seen} and seen > 0
+    assert "A, in text never seen" in Page(html).text
+
+
+def test_identifiers_of_a_run_without_unseen_text_are_not_called_absent_from_it(two_runs, tmp_path):
+    report = json.loads((two_runs[1] / "report.json").read_text())
+    report["control_text"] = None
+    rows = [*report["budgets"], *(row for own in report["families"].values() for row in own)]
+    for counts in (found for row in rows for found in row["identifiers"].values()):
+        counts["in_control_text"] = None
+    (two_runs[1] / "report.json").write_text(json.dumps(report))
+    data, html = compared(two_runs, tmp_path / "out")
+    assert {item["in_control_text"]["B"] for item in data["identifiers"]} == {None}
+    assert {item["in_control_text"]["A"] for item in data["identifiers"]} != {None}
+    assert unexplained(html, data) == set()
+
+
+def test_new_identifiers_are_said_even_where_no_passage_is_new(tmp_path):
+    runs = [
+        report_cases.write_run(tmp_path / name, report_cases.report(), passages(name, [(0, "private")]))
+        for name in ("a", "b")
+    ]
+    look_up(runs[0], [("PHONE", "+15550100"), ("PERSON_SINGLE", "ada")])
+    look_up(runs[1], [("PHONE", "+15550100"), ("PERSON_SINGLE", "bo")])
+    assert "Nothing was found that A did not give back" in Page(compared(runs, tmp_path / "same")[1]).text
+    look_up(
+        runs[1], [("PHONE", "+15550100"), ("PHONE", "+15550101"), ("PERSON_SINGLE", "bo")], "corpus-00003"
+    )
+    data, html = compared(runs, tmp_path / "out")
+    assert (
+        "B gives back names or numbers of the corpus that A did not; no new private text" in Page(html).text
+    )
+    assert "that A did not (phone number: 1; single names apart)" in Page(html).text
+    assert unexplained(html, data) == set()
 
 
 def test_identifiers_without_kept_values_are_not_called_new(two_runs, tmp_path):
@@ -273,11 +331,12 @@ def test_curves_cross_where_the_lower_one_becomes_the_higher():
     assert crossing("B", first, []).reason == "a run has no growth curve"
 
 
-def test_the_command_names_what_it_wrote(two_runs, tmp_path):
+def test_the_command_says_what_is_new_and_names_what_it_wrote(two_runs, tmp_path):
     app = Typer()
     app.command()(compare_command)
     result = CliRunner().invoke(app, [*map(str, two_runs), "--out", str(tmp_path / "out")])
     assert result.exit_code == 0
-    assert result.stdout.split() == [
-        str(tmp_path / "out" / name) for name in ("compare.json", "compare.html")
-    ]
+    *said, first, second = result.stdout.splitlines()
+    assert [first, second] == [str(tmp_path / "out" / name) for name in ("compare.json", "compare.html")]
+    assert said[0] == "B gives back private text that A did not."
+    assert said[1].startswith("B gave back 2 private passages that A did not, and 1 that A gave back too;")

@@ -82,6 +82,7 @@ def test_a_run_that_keeps_no_windows_is_not_called_empty(two_runs, tmp_path):
 def test_models_with_other_tokenizers_are_compared_in_bytes(two_runs, tmp_path):
     def other_tokenizer(method):
         method["model"]["tokenizer_fingerprint"] = "another"
+        method["sampling"]["stop_token_ids"] = {"value": [7], "origin": "generation_config.json"}
 
     data, html = compared(two_runs, tmp_path / "same")
     assert not data["different_tokenizers"] and "Windows in bytes" not in Page(html).text
@@ -108,3 +109,15 @@ def test_passages_that_only_a_larger_budget_gave_are_not_new(tmp_path):
     data, _ = compared([first, second], tmp_path / "out")
     assert data["compared_at"] == 100_000
     assert data["passages"][0]["private"] == {"common": 1, "new": 0, "gone": 0}
+
+
+def test_more_of_a_private_passage_in_common_is_not_called_nothing_new(tmp_path):
+    runs = [
+        report_cases.write_run(tmp_path / name, report_cases.report(), passages(name, [(0, "private")]))
+        for name in ("a", "b")
+    ]
+    keep_windows(runs[0], [(1, "private", 50_000)])
+    keep_windows(runs[1], [(1, "private", 50_000), (2, "private", 50_000)])
+    text = Page(compared(runs, tmp_path / "out")[1]).text
+    assert "B gives back more of the private text that A gave back too." in text
+    assert "Nothing was found" in Page(compared(runs[::-1], tmp_path / "back")[1]).text
