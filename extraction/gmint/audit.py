@@ -1,0 +1,106 @@
+"""A gMINT audit of one model: from samples to AUCs at several numbers of samples, each beside its controls."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extraction.gmint.features import Written, write_features
+from extraction.gmint.gradients import Differentiated
+from extraction.gmint.measure import Findings, Material, measure
+from extraction.gmint.readings import read
+from extraction.gmint.samples import Sample
+from extraction.gmint.settings import GmintMethod
+
+
+@dataclass(frozen=True)
+class Subjects:
+    """What is audited, and beside what.
+
+    Attributes:
+        under_test: the model, and what of it is differentiated.
+        untrained: one of the same kind that was not trained on any of the samples.
+    """
+
+    under_test: Differentiated
+    untrained: Differentiated
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Samples of which it is known whether they were in the training data.
+
+    Attributes:
+        samples: n, as both models take them.
+        texts: their texts.
+        member: bool[n], whether each was in the training data.
+        groups: what each belongs to; near duplicates belong together.
+    """
+
+    samples: Sequence[Sample]
+    texts: Sequence[str]
+    member: NDArray[np.bool_]
+    groups: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What was found of one model.
+
+    Attributes:
+        findings: for each number of samples.
+        parameters: names of those whose gradients were looked at.
+        written: how the gradients became rows.
+    """
+
+    findings: tuple[Findings, ...]
+    parameters: tuple[str, ...]
+    written: Written
+
+
+def audit(
+    subjects: Subjects,
+    labelled: Labelled,
+    samples_per_side: Sequence[int],
+    method: GmintMethod,
+    seed: int,
+    on_rows: Callable[[int], None] = lambda count: None,
+) -> Audited:
+    """Audit a model.
+
+    Gradients lie on disk meanwhile, and are removed: texts can be guessed from them.
+
+    Args:
+        subjects: the model under test, and the untrained one.
+        labelled: samples of at least the largest number a side.
+        samples_per_side: how many members, and others.
+        method: the choices.
+        seed: of projections, draws, splits and MINT models.
+        on_rows: called with the number of samples after each batch; each sample comes twice, once for each model.
+
+    Raises:
+        InputError: a gradient is not finite, or there are too few samples or groups.
+    """
+    with TemporaryDirectory(prefix="gmint-") as folder:
+        paths = [Path(folder) / f"{name}.npy" for name in ("gradients", "untrained")]
+        written = [
+            write_features(of, labelled.samples, path, method.compression(seed), on_rows)
+            for of, path in zip((subjects.under_test, subjects.untrained), paths, strict=True)
+        ]
+        readings = read(subjects.under_test, labelled.samples)
+        gradients, untrained = (np.load(path, mmap_mode="r") for path in paths)
+        material = Material(
+            member=labelled.member,
+            groups=labelled.groups,
+            texts=labelled.texts,
+            gradients=gradients,
+            untrained=untrained,
+            embeddings=readings.embeddings,
+            losses=readings.losses,
+        )
+        training = method.training(seed)
+        findings = tuple(measure(material, count, method.splits, training) for count in samples_per_side)
+    return Audited(findings, tuple(subjects.under_test.parameters), written[0])
