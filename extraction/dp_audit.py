@@ -35,7 +35,13 @@ class Bound:
     confidence: float
 
     def against(self, claimed_epsilon: float) -> str:
-        """Judge a claimed epsilon at the same delta."""
+        """Judge a claimed epsilon at the same delta.
+
+        Raises:
+            ValueError: the claim is no number of at least 0: a NaN is not "not contradicted".
+        """
+        if not 0 <= claimed_epsilon < math.inf:
+            raise ValueError(f"a claimed epsilon is a number of at least 0, not {claimed_epsilon}")
         return CONTRADICTED if self.epsilon > claimed_epsilon else NOT_CONTRADICTED
 
 
@@ -145,15 +151,19 @@ def one_run_p_value(canaries: int, guesses: int, correct: int, epsilon: float, d
     return min(1.0, tail + 2 * canaries * delta * float((below / steps).max()))
 
 
-def one_run_guesses(included: NDArray[np.bool_], scores: Floats, guesses: int) -> int:
+def one_run_guesses(included: NDArray[np.bool_], scores: Floats, guesses: int, seed: int = 0) -> int:
     """Guess the highest scores to be in and the lowest to be out, half of the guesses each; count the right ones.
+
+    Scores that tie are put in an order drawn by chance: that of a file can give away which canaries were in.
 
     Args:
         included: bool[m], whether each canary was in.
         scores: float64[m], higher means in; no NaN.
         guesses: at most m, fixed before looking.
+        seed: of the order of ties.
     """
-    order = np.argsort(scores, kind="stable")
+    drawn = np.random.default_rng(seed).permutation(scores.size)
+    order = drawn[np.argsort(scores[drawn], kind="stable")]
     out, into = order[: guesses // 2], order[order.size - (guesses - guesses // 2) :]
     return int((~included[out]).sum() + included[into].sum())
 

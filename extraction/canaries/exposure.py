@@ -123,7 +123,8 @@ def extrapolated(
     if sample.size < 100 or (sample == sample[0]).all():
         raise ValueError("a fit needs at least 100 alternatives whose scores differ")
     rng = np.random.default_rng(seed)
-    fitted = fit(sample[:LARGEST_FIT])
+    some = sample if sample.size <= LARGEST_FIT else rng.choice(sample, LARGEST_FIT, replace=False)
+    fitted = fit(some)  # of a file in order of its scores the first would be the lowest
     again = [fit(rng.choice(sample, min(sample.size, LARGEST_FIT))) for _ in range(RESAMPLES)]
     found = []
     for name, score in zip(ids, scores.tolist(), strict=True):

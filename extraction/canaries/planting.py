@@ -72,7 +72,7 @@ class ValueScan:
 
     def look(self, text: str) -> None:
         """Look through one text."""
-        lowered = text.lower()
+        lowered = " ".join(text.lower().split())  # a line may end within a value
         self._find(lowered)
         if (joined := _BETWEEN_DIGITS.sub("", lowered)) != lowered:
             self._find(joined)

@@ -19,7 +19,7 @@ from pipelines.canaries.page import exposures_page
 from pipelines.parts import write_json
 from pipelines.progress import progress
 from pipelines.report.pages import write_page
-from pipelines.rundir import now, versions
+from pipelines.rundir import RunDirectory, now, versions
 
 SCHEMA_VERSION = 1
 CHANCE = 1 / math.log(2)
@@ -71,9 +71,12 @@ def score_canaries(key_path: Path, options: ScoreOptions, out: Path) -> list[Pat
         The paths of exposures.json and exposures.html.
 
     Raises:
-        InputError: key, model or run cannot be read, or the model gives a score that is no number.
+        InputError: key, model or run cannot be read, the run is of another model, or a score is no number.
     """
     key, seal = read_key(key_path)
+    fingerprint = model_fingerprint(options.model)
+    if options.run:
+        _check_run(options.run, options.model, fingerprint)
     emitted = emitted_canaries(options.run, _values(key)) if options.run else None
     model = CanaryModel.load(options.model, options.device)
     measured = {form.name: _measured(model, key, number, options) for number, form in enumerate(key.formats)}
@@ -81,7 +84,7 @@ def score_canaries(key_path: Path, options: ScoreOptions, out: Path) -> list[Pat
         "schema_version": SCHEMA_VERSION,
         "created": now(),
         "score": "log_perplexity",
-        "model": {"name": str(options.model.path), "fingerprint": model_fingerprint(options.model)},
+        "model": {"name": str(options.model.path), "fingerprint": fingerprint},
         "key": {"seal": seal, "records": key.records, "seed": key.seed},
         "limits": asdict(options.limits),
         "chance_exposure": CHANCE,
@@ -94,6 +97,12 @@ def score_canaries(key_path: Path, options: ScoreOptions, out: Path) -> list[Pat
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_json(str(out / "exposures.json"), record)
     return [out / "exposures.json", write_page(out / "exposures.html", exposures_page(record))]
+
+
+def _check_run(run: Path, model: ModelSettings, fingerprint: str) -> None:
+    sampled = (RunDirectory(run).read().get("fingerprints") or {}).get("model")
+    if sampled not in (None, fingerprint):  # a model behind an endpoint has none
+        raise InputError(f"{run}: sampled another model than {model.path}; name a run of that one with --run")
 
 
 def _measured(model: CanaryModel, key: Key, number: int, options: ScoreOptions) -> FormatMeasured:

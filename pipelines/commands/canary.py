@@ -103,6 +103,11 @@ def exposure(
     scores = read_scores(file, label="canary")
     ids = [name for name, planted in zip(scores.ids, scores.member, strict=True) if planted]
     planted, alternatives = scores.sides
+    if not planted.size or not alternatives.size:
+        raise InputError(
+            f"{file}: column `canary` has {planted.size:,} canaries (1) and {alternatives.size:,} alternatives (0); "
+            "a rank needs both"
+        )
     try:
         if sampled:
             found, fit = extrapolated(ids, planted, alternatives, seed)

@@ -140,7 +140,8 @@ def _close(kind: str, bound: "Bound", claimed: float | None, facts: dict[str, in
     from extraction.dp_audit import CONTRADICTED
     from pipelines.canaries.audit import audit_record, write_audit
 
-    record = audit_record(kind, bound, claimed, facts)
+    with _refused():
+        record = audit_record(kind, bound, claimed, facts)
     typer.echo(json.dumps(record, indent=1))
     for path in write_audit(record, out) if out is not None else []:
         say(str(path))

@@ -137,3 +137,31 @@ def test_counts_that_cannot_be_are_refused(counts: tuple[int, int, int, int], co
         one_run_bound(10, 10, 5, 1.0, 0.05)
     with pytest.raises(ValueError, match="level"):
         one_run_bound(10, 10, 5, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("members_last", [True, False])
+def test_ties_in_the_order_of_a_file_give_nothing_away(members_last: bool) -> None:
+    """A file may list those that were left out first; an attack that cannot tell them apart must not win by that."""
+    included = np.arange(400) >= 200 if members_last else np.arange(400) < 200
+    scores = np.zeros(400)
+    scores[7] = 1.0
+    right = [one_run_guesses(included, scores, 200, seed) for seed in range(200)]
+    assert 85 < np.mean(right) < 115 and min(right) > 60 and max(right) < 140
+    assert one_run_guesses(included, scores, 200) == right[0]
+
+
+def test_ties_contradict_a_true_claim_no_more_often_than_the_level() -> None:
+    """Scores of two values only, and a file that is sorted by membership."""
+    rng = np.random.default_rng(7)
+    contradicted = 0
+    for audit in range(AUDITS):
+        included, scores = np.sort(rng.random(200) < 0.5), rng.integers(0, 2, 200).astype(float)
+        right = one_run_guesses(included, scores, 100, seed=audit)
+        contradicted += one_run_bound(200, 100, right, 0.0, 0.05).against(0.0) == CONTRADICTED
+    assert contradicted <= MOST
+
+
+@pytest.mark.parametrize("claim", [float("nan"), float("inf"), -1.0])
+def test_a_claim_that_is_none_is_refused(claim: float) -> None:
+    with pytest.raises(ValueError, match="a claimed epsilon is a number of at least 0"):
+        many_run_bound(10, 10, 0, 10, 0.05, 0.0).against(claim)

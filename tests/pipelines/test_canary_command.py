@@ -38,3 +38,13 @@ def test_a_missing_score_is_an_error_and_not_safe(tmp_path: Path) -> None:
     path = write(tmp_path / "scores.csv", {"x": float("nan")}, [1.0, 2.0])
     result = CliRunner().invoke(app, ["canary", "exposure", str(path)])
     assert "no finite number" in str(result.exception)
+
+
+@pytest.mark.parametrize(("canaries", "alternatives"), [({}, [1.0, 2.0]), ({"x": 1.0}, []), ({}, [])])
+@pytest.mark.parametrize("options", [[], ["--sampled"]])
+def test_a_rank_among_nothing_is_refused(
+    tmp_path: Path, canaries: dict[str, float], alternatives: list[float], options: list[str]
+) -> None:
+    path = write(tmp_path / "scores.csv", canaries, alternatives)
+    result = CliRunner().invoke(app, ["canary", "exposure", str(path), *options])
+    assert result.exit_code == 1 and "a rank needs both" in str(result.exception)

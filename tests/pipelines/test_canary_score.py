@@ -184,3 +184,14 @@ def test_several_formats_are_summed_up_together(record: dict[str, Any]) -> None:
 def test_a_key_reads_back(trained: tuple[Path, Path]) -> None:
     key, seal = read_key(trained[1])
     assert len(key.canaries) == sum(INSERTIONS.values()) and len(seal) == 64
+
+
+def test_a_run_of_another_model_is_refused(trained: tuple[Path, Path], tmp_path: Path) -> None:
+    run = run_with(tmp_path / "run", [("empty", 0, "nothing")])
+    state = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    write_json(str(run / "run.json"), state | {"fingerprints": {"model": "ab" * 32}})
+    model, key = trained
+    arguments = ["canary", "score", str(model), str(key), "--out", str(tmp_path / "out"), "--run", str(run)]
+    result = CliRunner().invoke(app, arguments)
+    assert "sampled another model" in str(result.exception)
+    assert not (tmp_path / "out").exists()

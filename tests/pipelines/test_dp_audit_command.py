@@ -85,6 +85,8 @@ def test_scores_in_a_file(tmp_path: Path) -> None:
         (["one-run"], "name a file of scores, or --canaries and --correct"),
         (["one-run", "--canaries", "10", "--guesses", "5", "--correct", "6"], "correct guesses: 6 of 5"),
         (["many-run", *MANY, "--delta", "2"], "delta must be"),
+        (["many-run", *MANY, "--claimed-epsilon", "nan"], "a claimed epsilon is a number"),
+        (["one-run", *ONE, "--claimed-epsilon", "-1"], "a claimed epsilon is a number"),
     ],
 )
 def test_numbers_that_cannot_be_are_refused(arguments: list[str], complaint: str) -> None:

@@ -68,3 +68,9 @@ def test_a_score_that_is_no_number_is_an_error(bad: float) -> None:
         exact(["c"], np.array([1.0]), np.array([bad, 2.0]))
     with pytest.raises(ValueError, match="at least 100"):
         extrapolated(["c"], np.array([1.0]), SIXTEEN)
+
+
+def test_a_fit_to_some_of_many_does_not_depend_on_their_order() -> None:
+    sample = np.random.default_rng(5).normal(100, 10, 25_000)
+    _, ascending = extrapolated(["c"], np.array([60.0]), np.sort(sample))
+    assert ascending.statistic < 0.02

@@ -41,13 +41,15 @@ def test_a_space_that_is_too_small_is_refused() -> None:
         ("call 12-34-56 now", True),
         ("99123456", True),
         ("Code ABC-xyz", True),
+        ("a line\nends: amber\n  basket", True),
+        ("call 1234\n56 now", True),
         ("123457", False),
         ("12345 and 6", False),
         ("", False),
     ],
 )
 def test_a_value_is_found_whatever_its_spelling(text: str, stands: bool) -> None:
-    scan = ValueScan(["123456", "abc-XYZ"])
+    scan = ValueScan(["123456", "abc-XYZ", "amber basket"])
     scan.look(text)
     assert bool(scan.standing) == stands
 
