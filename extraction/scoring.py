@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from extraction.errors import InputError
 from extraction.model import ModelSettings, load_model
 from extraction.moments import moments
+from extraction.moments import moments
 from extraction.sampling import ResolvedSampling
 
 Floats = NDArray[np.float32]
@@ -252,8 +253,8 @@ class Scorer:
             values = torch.cat(found, dim=1).cpu().numpy()  # one copy from the device for a batch
         rows = np.split(values, np.cumsum([row.shape[1] for row in found])[:-1], axis=1)
         return [
-            TokenScores(*row, cut=len(text) - self._length(text))
-            for row, text in zip(rows, texts, strict=True)
+            TokenScores(log_probs, means, deviations, len(text) - self._length(text))
+            for (log_probs, means, deviations), text in zip(rows, texts, strict=True)
         ]
 
 

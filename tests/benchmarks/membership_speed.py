@@ -2,9 +2,9 @@
 
 .venv/bin/python tests/benchmarks/membership_speed.py MODEL --texts 64 --words 200
 
-Passes alternate, and the medians of their times are compared: other work on the machine then hits both alike. The bare
-pass gives logits and reads nothing from them. `loss`, `zlib` and Min-K% need the log-probabilities alone; Min-K%++
-needs the expected log-probability and its spread over the whole vocabulary at each place.
+Passes alternate, and the medians of their processor times are compared: other work on the machine changes them little,
+and hits both alike. The bare pass gives logits and reads nothing from them. `loss`, `zlib` and Min-K% need the
+log-probabilities alone; Min-K%++ needs the expected log-probability and its spread over the vocabulary at each place.
 """
 
 import argparse
@@ -36,10 +36,10 @@ def main() -> None:
     seconds: dict[str, list[float]] = {name: [] for name in kinds}
     for turn in range(arguments.turns + 1):
         for name, run in kinds.items():
-            start = time.perf_counter()
+            start = time.process_time()
             run()
             if turn:  # the first warms up
-                seconds[name].append(time.perf_counter() - start)
+                seconds[name].append(time.process_time() - start)
     middle = {name: statistics.median(values) for name, values in seconds.items()}
     tokens = sum(map(len, texts))
     found = {
