@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from extraction.errors import InputError
 from extraction.model import ModelSettings, load_model
 from extraction.moments import moments
-from extraction.moments import moments
 from extraction.sampling import ResolvedSampling
 
 Floats = NDArray[np.float32]
