@@ -9,6 +9,7 @@ from extraction.membership.usable import why_unusable
 
 LOW_RATES = (0.001, 0.01)
 WRONG_WAY = "members score lower than others: are the labels swapped, or does a lower score mean member?"
+PERHAPS_CHANCE = f"{WRONG_WAY} Chance may explain it too, for the interval holds 0.5."
 STRADDLE = "groups stand on both sides: records of one group are no independent evidence"
 
 
@@ -63,7 +64,9 @@ def evaluate(scores: Scores, threshold: float | None = None, seed: int = 0) -> E
 
 
 def _warnings(scores: Scores, found: Interval) -> tuple[str, ...]:
-    said = [WRONG_WAY] if found.high < 0.5 else []
+    said = []
+    if found.estimate < 0.5:
+        said.append(WRONG_WAY if found.high < 0.5 else PERHAPS_CHANCE)
     if scores.group is not None:
         pairs = set(zip(scores.group, scores.member.tolist(), strict=True))
         said += [STRADDLE] if len(pairs) > len({group for group, _ in pairs}) else []

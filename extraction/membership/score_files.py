@@ -1,5 +1,6 @@
 """Reads scores made anywhere: CSV or Parquet with `id`, `member`, `score` and, if records belong together, `group`."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,9 +78,13 @@ def scores_in(table: "pa.Table", path: Path, label: str = "member", name: str | 
     )
 
 
-def score_names(table: "pa.Table") -> list[str | None]:
-    """The scores that a table holds, in alphabetical order; None where it holds one without a name."""
-    return sorted(set(table["name"].to_pylist())) if "name" in table.column_names else [None]
+def score_names(table: "pa.Table", path: Path) -> list[str | None]:
+    """The scores that a table read from `path` holds, in alphabetical order; None where it holds one without a name.
+
+    Raises:
+        InputError: some of its rows are of a score without a name.
+    """
+    return [None] if "name" not in table.column_names else [*_names(table, path)]
 
 
 def scored_model(table: "pa.Table") -> str | None:
@@ -91,30 +96,49 @@ def scored_model(table: "pa.Table") -> str | None:
 def _named(table: "pa.Table", name: str | None, path: Path) -> "pa.Table":
     import pyarrow.compute as pc
 
-    names = sorted(set(table["name"].to_pylist()))
+    names = _names(table, path)
     if name not in names and (name is not None or len(names) > 1):
-        raise InputError(f"{path}: choose a score with --name; it has: {', '.join(map(str, names))}")
-    return table.filter(pc.equal(table["name"], name or names[0]))
+        raise InputError(f"{path}: choose a score with --name; it has: {', '.join(names)}")
+    return table.filter(pc.equal(table["name"].cast("string"), name or names[0])) if names else table
+
+
+def _names(table: "pa.Table", path: Path) -> list[str]:
+    names = set(table["name"].cast("string").to_pylist())
+    if names & {None, ""}:
+        raise InputError(f"{path}: a row has no `name`, which says which score it is of; name or remove it")
+    return sorted(names)
 
 
 def read_table(path: Path) -> "pa.Table":
     """Read a table; every field of a CSV file as text, as what is a number is decided where it is used.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: it cannot be read, or has two columns of one name.
     """
     import pyarrow as pa
-    import pyarrow.csv as csv
-    import pyarrow.parquet as pq
 
     try:
-        if path.suffix.lower() in (".parquet", ".pq"):
-            return pq.read_table(path)
-        names = csv.open_csv(path).schema.names
-        types = dict.fromkeys(names, pa.string())
-        return csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=types))
-    except (pa.ArrowInvalid, OSError) as error:
+        table = _parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _csv(path)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not readable as CSV or Parquet; write it anew") from error
+    twice = [name for name, times in Counter(table.column_names).items() if times > 1]
+    if twice:
+        raise InputError(f"{path}: two columns are named {twice[0]!r}; keep one")
+    return table
+
+
+def _parquet(path: Path) -> "pa.Table":
+    import pyarrow.parquet as pq
+
+    return pq.read_table(path)
+
+
+def _csv(path: Path) -> "pa.Table":
+    import pyarrow as pa
+    import pyarrow.csv as csv
+
+    types = dict.fromkeys(csv.open_csv(path).schema.names, pa.string())
+    return csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=types))
 
 
 def read_labels(table: "pa.Table", label: str, path: Path) -> NDArray[np.bool_]:

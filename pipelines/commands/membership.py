@@ -1,9 +1,10 @@
 """`extraction membership`: does the model tell records that it was trained on from others?"""
 
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -54,6 +55,7 @@ def score(
     ] = None,
     text_column: Annotated[str, typer.Option("--text-column", help="Column or key of the text.")] = "text",
     id_column: Annotated[str, typer.Option("--id-column", help="Column or key of the id.")] = "id",
+    device: Annotated[Literal["cpu", "cuda"], typer.Option("--device", help="Where the models run.")] = "cpu",
 ) -> None:
     """Score the records of two cohorts; higher means member in every score.
 
@@ -80,7 +82,7 @@ def score(
         "membership score",
     )
     cohorts = Cohorts(members, nonmembers, text_column, id_column)
-    found = score_cohorts(cohorts, ModelSettings(path=model), settings, out)
+    found = score_cohorts(cohorts, ModelSettings(path=model), settings, out, device)
     typer.echo(
         f"{found.members:,} members and {found.nonmembers:,} others scored, {found.cut:,} of them cut short"
     )
@@ -120,7 +122,7 @@ def evaluate(
     roc: Annotated[
         Path | None, typer.Option("--roc", help="Draw the ROC on logarithmic axes into this SVG file.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the bootstrap.")] = 0,
 ) -> None:
     """Evaluate scores made anywhere, higher for members, and print JSON: AUC, rates at few false positives, gap.
 
@@ -128,9 +130,12 @@ def evaluate(
 
     Example: extraction membership evaluate scores.csv --threshold 0.7 --roc roc.svg
     """
+    from extraction.errors import InputError
     from extraction.membership.evaluation import evaluate as evaluate_scores
     from extraction.membership.score_files import read_scores
 
+    if threshold is not None and not math.isfinite(threshold):
+        raise InputError("--threshold: no number; name the one that was fixed beforehand")
     scores = read_scores(file, name=name)
     found = evaluate_scores(scores, threshold, seed)
     if roc is not None and not found.hold:

@@ -18,8 +18,9 @@ from extraction.membership.gate import measure, underpowered
 from extraction.membership.score_files import Scores, read_table, score_names, scores_in
 from extraction.membership.usable import EMPTY_COHORT, OVERLAP, UNDERPOWERED, UNMATCHED
 from extraction.model import model_fingerprint, tokenizer_fingerprint
+from pipelines.digests import file_digest
 from pipelines.membership.cohorts import Cohort, Record, read_cohorts
-from pipelines.membership.config import AuditConfig, digest_of, file_digest
+from pipelines.membership.config import AuditConfig, digest_of
 from pipelines.membership.ledger import (
     AUDITED,
     Ledger,
@@ -40,7 +41,7 @@ from pipelines.membership.result import (
 from pipelines.membership.scoring import CHUNK, Scoring
 from pipelines.progress import progress
 
-LENGTH = "length in characters"
+LENGTH, NO_SCORE = "length in characters", "no score"
 RECORD_SCHEMA = pa.schema(
     [
         ("id", pa.string()),
@@ -139,7 +140,7 @@ def _scores(config: AuditConfig, cohorts: tuple[Cohort, Cohort]) -> Sides:
     names = [plan.score for plan in config.attacks]
     if config.model is None:
         raise InputError("membership audit: name a `model`, or `scores`")
-    scoring = Scoring.load(config.model, config.scoring, names)
+    scoring = Scoring.load(config.model, config.scoring, names, config.device)
     texts = [one.text or "" for cohort in cohorts for one in cohort.kept]
     scored = []
     with progress("score", "records", len(texts)) as shown:
@@ -154,7 +155,7 @@ def _scores(config: AuditConfig, cohorts: tuple[Cohort, Cohort]) -> Sides:
 
 def _made_elsewhere(path: Path, config: AuditConfig, cohorts: tuple[Cohort, Cohort]) -> dict[str, Floats]:
     table = read_table(path)
-    if len(config.attacks) > 1 and score_names(table) == [None]:
+    if len(config.attacks) > 1 and score_names(table, path) == [None]:
         raise InputError(f"{path}: no column 'name', which says which attack a score is of")
     names = [plan.score for plan in config.attacks]
     return {name: _of_kept(scores_in(table, path, name=name), path, cohorts) for name in names}
@@ -180,7 +181,7 @@ def _result(
     attacks = _attacks(config, cohorts, sides)
     holds = tuple(_holds(config, cohorts, comparison, attacks))
     subgroups, small = _subgroups(config, cohorts, sides)
-    counted = [Counted(one.loaded, len(one.kept) if sides.by_score else 0, one.dropped) for one in cohorts]
+    counted = _counted(cohorts, sides)
     return AuditResult(
         schema_version=1,
         id="",
@@ -200,6 +201,19 @@ def _result(
         comparison=comparison,
         limitations=(*LIMITATIONS, MADE_ELSEWHERE) if config.scores else LIMITATIONS,
     )
+
+
+def _counted(cohorts: tuple[Cohort, Cohort], sides: Sides) -> list[Counted]:
+    """What became of the records; one without a finite score by each declared attack was not scored."""
+    kept = [len(cohort.kept) for cohort in cohorts]
+    scored = np.full(sum(kept), bool(sides.by_score))
+    for values in sides.by_score.values():
+        scored &= np.isfinite(values)
+    found = []
+    for cohort, own in zip(cohorts, np.split(scored, kept[:1]), strict=True):
+        missing = {NO_SCORE: int((~own).sum())} if not own.all() else {}
+        found.append(Counted(cohort.loaded, int(own.sum()), {**cohort.dropped, **missing}))
+    return found
 
 
 def _attacks(config: AuditConfig, cohorts: tuple[Cohort, Cohort], sides: Sides) -> tuple[AttackResult, ...]:

@@ -34,6 +34,7 @@ def card_section(name: str, record: Mapping[str, Any]) -> str:
         )
         for attack in record["attacks"]
         if attack["auc"] is not None
+        and record["hold"] is None  # a machine that reads it would not see the hold
     ]
     data = ModelCardData(model_name=one_line(name), eval_results=results)
     template = environment().get_template("membership_card.md")

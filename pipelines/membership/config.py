@@ -3,19 +3,18 @@
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from extraction.errors import InputError
 from extraction.membership.scopes import NEEDS, Scope, within
 from extraction.membership.scores import NAMES
 from extraction.model import ModelSettings
 from extraction.settings import Settings
 from pipelines.membership.settings import ScoreSettings
 
-ASKED_ANEW = ("model", "scope", "scores", "out")
-"""What may change between audits of one plan: another revision, or another view of it."""
+ASKED_ANEW = ("model", "device", "scope", "scores", "out")
+"""What may change between audits of one plan: another revision, or another view of it, wherever it runs."""
 
 
 class AttackPlan(Settings):
@@ -36,6 +35,7 @@ class AuditConfig(Settings):
     members: Path = Field(description="Records that the model was trained on: Parquet, JSON lines, CSV.")
     nonmembers: Path = Field(description="The same of comparable records that it was not trained on.")
     model: ModelSettings | None = Field(None, description="The model under test.")
+    device: Literal["cpu", "cuda"] = Field("cpu", description="Where the models run.")
     scores: Path | None = Field(
         None, description="Scores made elsewhere, as `evaluate` takes them, instead of scoring `model` here."
     )
@@ -112,16 +112,3 @@ class AuditConfig(Settings):
 def digest_of(value: Any) -> str:
     """SHA-256 in hex of a value as JSON with sorted keys."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 in hex of a file's bytes.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); name a file of records") from None

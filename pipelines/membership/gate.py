@@ -87,15 +87,15 @@ def card_margin(card: Path) -> float:
 def _metadata(card: Path) -> Mapping[str, Any]:
     """The metadata between the first two lines of `---`; empty where the card has none."""
     try:
-        lines = card.read_text(encoding="utf-8").splitlines()
+        lines = card.read_text(encoding="utf-8-sig").lstrip().splitlines()
     except (OSError, UnicodeDecodeError):
         raise InputError(f"{card}: cannot be read; name the model's card, in Markdown") from None
     if not lines or lines[0].strip() != "---":
         return {}
     ends = [number for number, line in enumerate(lines) if number and line.strip() == "---"]
     try:
-        found = yaml.safe_load("\n".join(lines[1 : ends[0]])) if ends else None
-    except yaml.YAMLError:
+        found = yaml.safe_load("\n".join(lines[1 : ends[0]])) or {} if ends else None
+    except (yaml.YAMLError, ValueError):  # the latter for a date that there is not
         found = None
     if not isinstance(found, dict):
         raise InputError(f"{card}: its metadata is not YAML between two lines of ---; mend the card")
@@ -117,7 +117,7 @@ def _audit(result: AuditResult) -> Measured:
 
 def _scores(path: Path) -> Measured:
     table = read_table(path)
-    names = score_names(table)
+    names = score_names(table, path)
     if not names:
         raise InputError(f"{path}: no score in it; is this the file that you mean?")
     sides = {name or "score": scores_in(table, path, name=name).sides for name in names}

@@ -4,6 +4,7 @@ Each line holds the digest of the line before it, so that a line that was change
 scores are guesses about persons: they stand here alone, until their retention date, and `purge` removes them.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -18,7 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from extraction.errors import InputError
-from pipelines.membership.config import AuditConfig, digest_of, file_digest
+from pipelines.digests import file_digest
+from pipelines.membership.config import AuditConfig, digest_of
 from pipelines.parts import write_file
 
 FILE, RECORDS = "ledger.jsonl", "records"
@@ -43,7 +45,7 @@ class Ledger:
             InputError: a line was changed or taken out.
         """
         try:
-            lines = (self.path / FILE).read_text(encoding="utf-8").splitlines()
+            lines = (self.path / FILE).read_bytes().splitlines()
         except FileNotFoundError:
             return []
         before, found = FIRST, []
@@ -78,8 +80,7 @@ class Ledger:
                 "before": entries[-1]["digest"] if entries else FIRST,
             }
             entry["digest"] = _digest(entry)
-            os.write(handle, json.dumps(entry, ensure_ascii=False).encode() + b"\n")
-            os.fsync(handle)
+            _write_whole(handle, json.dumps(entry, ensure_ascii=False).encode() + b"\n", self.path / FILE)
         return entry
 
     def keep_records(self, result: str, table: pa.Table) -> Path:
@@ -191,7 +192,19 @@ def _refuse_another(config: AuditConfig, before: dict[str, Any], plan: dict[str,
         )
 
 
-def _parsed(line: str) -> dict[str, Any] | None:
+def _write_whole(handle: int, line: bytes, file: Path) -> None:
+    """Add a line whole or not at all: a piece of one, on a full disk, would be a ledger that was changed."""
+    before = os.fstat(handle).st_size
+    try:
+        if os.write(handle, line) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(handle)
+    except OSError as error:
+        os.ftruncate(handle, before)
+        raise OSError(error.errno, error.strerror, str(file)) from error
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
         entry = json.loads(line)
     except ValueError:

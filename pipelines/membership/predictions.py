@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from extraction.errors import InputError
 from extraction.membership.classifiers import label_right, true_label_confidence
@@ -14,14 +15,17 @@ from pipelines.parts import write_file
 PREDICTION_SCORE_SCHEMA = pa.schema(
     [("id", pa.string()), ("member", pa.bool_()), ("name", pa.string()), ("score", pa.float64())]
 )
+NO_LABELS = ("id", "member", "label", "group")  # every other column is the probability of a label
+OTHERS = ", ".join(NO_LABELS)
+ROUNDED = 0.01  # probabilities that were rounded may add up to so much more than 1
 
 
 def score_predictions(predictions: Path, out: Path) -> int:
     """Score predictions and write one Parquet file: `confidence` and `label` of each record.
 
     Args:
-        predictions: CSV or Parquet with `id`, `member`, `label` (the true one) and a column of probabilities for each
-            label, named as the label is.
+        predictions: CSV or Parquet with `id`, `member`, `label` (the true one), perhaps `group`, and a column of
+            probabilities for each label that the classifier knows, named as the label is.
         out: the file, written whole or not at all.
 
     Returns:
@@ -32,10 +36,14 @@ def score_predictions(predictions: Path, out: Path) -> int:
     """
     table = read_table(predictions)
     member = read_labels(table, "member", predictions)
+    kinds = [name for name in table.column_names if name not in NO_LABELS]
     names = [str(name) for name in _column(table, "label", predictions)]
-    kinds = sorted(set(names))
-    columns = [[float(value) for value in _numbers(table, kind, predictions)] for kind in kinds]
-    probabilities, labels = np.array(columns).T, np.array([kinds.index(name) for name in names])
+    if not names:
+        raise InputError(f"{predictions}: no record in it; is this the file that you mean?")
+    for name in sorted({*names} - {*kinds}):
+        _column(table, name, predictions)
+    probabilities = _probabilities(table, kinds, predictions)
+    labels = np.array([kinds.index(name) for name in names])
     scores = {
         "confidence": true_label_confidence(probabilities, labels),
         "label": label_right(probabilities, labels),
@@ -58,13 +66,27 @@ def _column(table: pa.Table, name: str, path: Path) -> list[object]:
     return values
 
 
+def _probabilities(table: pa.Table, kinds: list[str], path: Path) -> NDArray[np.float64]:
+    """float64[records, labels]. A column that is no label's would be taken for one, so the sum is checked."""
+    found = np.array([_numbers(table, kind, path) for kind in kinds]).T
+    for row in np.flatnonzero(found.sum(axis=1) > 1 + ROUNDED).tolist():
+        raise InputError(
+            f"{path}: row {row + 1}: the probabilities add up to more than 1; beside {OTHERS} "
+            "keep one column for each label"
+        )
+    return found
+
+
 def _numbers(table: pa.Table, kind: str, path: Path) -> list[float]:
     found = []
     for row, value in enumerate(_column(table, kind, path), 1):
         try:
             found.append(float(str(value)))
         except ValueError:
-            raise InputError(f"{path}: row {row}: the probability of a label is no number") from None
+            raise InputError(
+                f"{path}: row {row}: the probability of label {kind!r} is no number; beside {OTHERS} every column "
+                "is a label"
+            ) from None
         if not 0 <= found[-1] <= 1:
-            raise InputError(f"{path}: row {row}: the probability of a label is not between 0 and 1")
+            raise InputError(f"{path}: row {row}: the probability of label {kind!r} is not between 0 and 1")
     return found

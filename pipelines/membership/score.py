@@ -45,6 +45,11 @@ class Cohorts:
     text_column: str = "text"
     id_column: str = "id"
 
+    @property
+    def options(self) -> ReadOptions:
+        """How both are read."""
+        return ReadOptions(self.text_column, self.id_column)
+
 
 @dataclass(frozen=True)
 class Scored:
@@ -61,7 +66,9 @@ class Scored:
     cut: int
 
 
-def score_cohorts(cohorts: Cohorts, model: ModelSettings, settings: ScoreSettings, out: Path) -> Scored:
+def score_cohorts(
+    cohorts: Cohorts, model: ModelSettings, settings: ScoreSettings, out: Path, device: str = "cpu"
+) -> Scored:
     """Score both cohorts and write one Parquet file of `SCORE_SCHEMA`, which names the model's digest.
 
     Args:
@@ -69,12 +76,14 @@ def score_cohorts(cohorts: Cohorts, model: ModelSettings, settings: ScoreSetting
         model: the model under test.
         settings: what is computed, and from what.
         out: the file, written whole or not at all.
+        device: where the models run.
 
     Raises:
-        InputError: a model cannot be loaded, or a cohort has no record.
+        InputError: a model cannot be loaded, a cohort has no record, or two records have one id.
         SourceError: a cohort cannot be read.
     """
-    scoring = Scoring.load(model, settings, settings.names)
+    _refuse_ids_that_come_twice(cohorts)
+    scoring = Scoring.load(model, settings, settings.names, device)
     counts, cut = {True: 0, False: 0}, 0
     unfinished = out.with_name(f".{out.name}.unfinished")
     os.makedirs(out.parent, mode=0o700, exist_ok=True)
@@ -94,10 +103,22 @@ def score_cohorts(cohorts: Cohorts, model: ModelSettings, settings: ScoreSetting
     return Scored(counts[True], counts[False], cut)
 
 
+def _refuse_ids_that_come_twice(cohorts: Cohorts) -> None:
+    """Before anything is scored: nothing that reads the scores could tell such records apart."""
+    seen: set[str] = set()
+    for source in (cohorts.members, cohorts.nonmembers):
+        for name, _ in records_of(source, cohorts.options):
+            if name in seen:
+                raise InputError(
+                    f"{source}: an id comes twice, here or on both sides; give each record its own (--id-column)"
+                )
+            seen.add(name)
+
+
 def _tables(
     source: Path, cohorts: Cohorts, member: bool, scoring: Scoring, shown: LineProgress
 ) -> Iterator[pa.Table]:
-    records = records_of(source, ReadOptions(cohorts.text_column, cohorts.id_column))
+    records = records_of(source, cohorts.options)
     while chunk := list(islice(records, CHUNK)):
         scored = scoring.score([text for _, text in chunk])
         rows = [

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import partial
+from itertools import dropwhile, islice
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +44,13 @@ class Reader:
     tokenizer: Any
 
     @classmethod
-    def load(cls, settings: ModelSettings) -> "Reader":
+    def load(cls, settings: ModelSettings, device: str = "cpu") -> "Reader":
         """Load both.
 
         Raises:
             InputError: one cannot be loaded.
         """
-        return cls(Scorer.load(settings), load_tokenizer(settings))
+        return cls(Scorer.load(settings, device), load_tokenizer(settings))
 
     def text(self, text: str, before: Sequence[int] = ()) -> Text:
         """Tokens as the tokenizer makes them for the model, an end token included where it adds one.
@@ -62,7 +63,8 @@ class Reader:
         start = self.tokenizer.bos_token_id
         if start is None:  # then the first token is given and not scored
             return Text([*before, *(ids[:1] or [0])], ids[1:])
-        return Text([start, *before], ids[1:] if ids[:1] == [start] else ids)
+        # The tokenizer puts one there, and some texts bring theirs along.
+        return Text([start, *before], list(dropwhile(lambda one: one == start, ids)))
 
     def read(self, texts: Sequence[str], whole: bool) -> Sequence[TokenScores | LogProbs]:
         """Read texts; `whole`: with what was expected at each place."""
@@ -97,28 +99,30 @@ class Scoring:
     population: Population | None
 
     @classmethod
-    def load(cls, model: ModelSettings, settings: ScoreSettings, wanted: Sequence[str]) -> "Scoring":
+    def load(
+        cls, model: ModelSettings, settings: ScoreSettings, wanted: Sequence[str], device: str = "cpu"
+    ) -> "Scoring":
         """Load what some scores need.
 
         Args:
             model: under test.
             settings: how they are computed.
             wanted: their names, out of `settings.names`.
+            device: where all models run.
 
         Raises:
             InputError: a model cannot be loaded, or there are too few records beside the cohorts.
             SourceError: the records beside the cohorts cannot be read.
         """
-        names, reader = frozenset(wanted), Reader.load(model)
+        names, reader = frozenset(wanted), Reader.load(model, device)
+        beside = partial(Reader.load, device=device)
         asked = names & {"lira", "rmia"}
         loaded = cls(
             model=reader,
             wanted=names,
             settings=settings,
-            reference=Reader.load(settings.reference)
-            if settings.reference and "reference" in names
-            else None,
-            shadows=tuple(map(Reader.load, settings.shadows)) if asked else (),
+            reference=beside(settings.reference) if settings.reference and "reference" in names else None,
+            shadows=tuple(map(beside, settings.shadows)) if asked else (),
             before=_before(reader, settings.prefix) if settings.prefix and "conditional" in names else (),
             population=None,
         )

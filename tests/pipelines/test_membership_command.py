@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from extraction.errors import InputError
 from pipelines.cli import app
 
 WORKED = [*((f"m{n}", 1, n) for n in (3, 5, 6, 7, 8)), *((f"o{n}", 0, n) for n in (1, 2, 3, 4, 6))]
@@ -91,3 +92,38 @@ def test_the_roc_is_drawn_on_logarithmic_axes(tmp_path: Path) -> None:
     held = write(tmp_path / "held.csv", [("a", 1, 1), ("b", 0, 1)])
     evaluate(held, "--roc", str(tmp_path / "none.svg"), status=3)
     assert not (tmp_path / "none.svg").exists()
+
+
+def test_swapped_labels_warn_however_few_there_are(tmp_path: Path) -> None:
+    found = evaluate(
+        write(tmp_path / "swapped.csv", [(name, 1 - side, value) for name, side, value in WORKED])
+    )
+    assert found["auc"]["estimate"] == pytest.approx(0.16)
+    assert "labels swapped" in found["warnings"][0]
+    assert "Chance may explain it too" in found["warnings"][0]
+
+
+def test_files_that_could_be_read_two_ways_are_refused(tmp_path: Path) -> None:
+    for content, complaint in (
+        (b"id,member,score,score\na,1,1,2\nb,0,0,0\n", "two columns are named 'score'"),
+        (b"id,member,score,name\na,1,1,loss\nb,0,0,\n", "a row has no `name`"),
+        (b"id,member,\xff\xfescore\na,1,1\n", "not readable as CSV"),
+        (b"id,member,score\na,1,\xff\n", "not readable as CSV"),
+    ):
+        (tmp_path / "bad.csv").write_bytes(content)
+        result = CliRunner().invoke(app, ["membership", "evaluate", str(tmp_path / "bad.csv")])
+        assert isinstance(result.exception, InputError)
+        assert complaint in str(result.exception)
+    pq.write_table(
+        pa.table({"id": ["a"], "member": [1], "score": [1.0], "name": [None]}), tmp_path / "bad.pq"
+    )
+    assert "has no `name`" in str(
+        CliRunner().invoke(app, ["membership", "evaluate", str(tmp_path / "bad.pq")]).exception
+    )
+
+
+def test_a_threshold_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    scores = write(tmp_path / "scores.csv", WORKED)
+    for value in ("nan", "inf"):
+        result = CliRunner().invoke(app, ["membership", "evaluate", str(scores), "--threshold", value])
+        assert "--threshold: no number" in str(result.exception)

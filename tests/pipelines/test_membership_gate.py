@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from extraction.errors import InputError
 from extraction.membership.score_files import MODEL_KEY
 from pipelines.cli import app
+from pipelines.membership.card import card_section
 from pipelines.membership.gate import card_margin
 from tests.pipelines import report_cases
 
@@ -108,14 +109,19 @@ def test_a_card_lowers_the_margin_and_never_raises_it(tmp_path: Path) -> None:
     assert not (tmp_path / "membership.json").exists()
 
 
-@pytest.mark.parametrize("text", ["# no metadata\n", "", "---\nlicense: mit\n---\n"])
+@pytest.mark.parametrize("text", ["# no metadata\n", "", "---\n---\n", "---\nlicense: mit\n---\n"])
 def test_a_card_that_says_nothing_leaves_the_default(tmp_path: Path, text: str) -> None:
     (tmp_path / "README.md").write_text(text)
     assert card_margin(tmp_path / "README.md") == 0.55
 
 
 def test_a_card_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
-    for text in ("---\nmembership_margin: 0.5\n", "---\n- a\n---\n", "---\na: [\n---\n"):
+    for text in (
+        "---\nmembership_margin: 0.5\n",
+        "---\n- a\n---\n",
+        "---\na: [\n---\n",
+        "---\ndate: 2024-13-45\n---\n",
+    ):
         (tmp_path / "README.md").write_text(text)
         with pytest.raises(InputError, match="metadata"):
             card_margin(tmp_path / "README.md")
@@ -152,3 +158,34 @@ def test_a_policy_takes_it_as_evidence(tmp_path: Path) -> None:
     assert policy_outcome(tmp_path, margin=0.53) == "hold"  # it was judged by a larger one
     (run / "membership.json").write_text("{")
     assert policy_outcome(tmp_path) == "hold"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeff---\nmembership_margin: 0.52\n---\n# A model\n",
+        "\n\n---\r\nmembership_margin: 0.52\r\n---\r\n",
+        "--- \nmembership_margin: 0.52\n--- \n",
+    ],
+    ids=["byte order mark", "empty lines first", "blanks"],
+)
+def test_a_lower_margin_is_found_however_the_card_was_saved(tmp_path: Path, text: str) -> None:
+    (tmp_path / "README.md").write_text(text, encoding="utf-8", newline="")
+    assert card_margin(tmp_path / "README.md") == 0.52
+
+
+def test_what_a_hold_measured_is_in_no_metadata(tmp_path: Path) -> None:
+    attack = {
+        "name": "loss",
+        "members": 900,
+        "others": 900,
+        "auc": {"estimate": 0.9, "low": 0.88, "high": 0.92},
+        "verdict": "hold:unmatched-cohorts",
+    }
+    record = {"outcome": "hold", "margin": 0.55, "hold": "hold:unmatched-cohorts", "attacks": [attack]}
+    (tmp_path / "held.md").write_text(card_section("returns", record), encoding="utf-8")
+    held = ModelCard.load(tmp_path / "held.md")
+    assert not held.data.eval_results
+    assert "hold:unmatched-cohorts" in held.text.replace("\\", "")
+    (tmp_path / "sound.md").write_text(card_section("returns", record | {"hold": None}), encoding="utf-8")
+    assert [one.metric_value for one in ModelCard.load(tmp_path / "sound.md").data.eval_results] == [0.9]

@@ -171,6 +171,9 @@ def test_predictions_that_are_no_probabilities_are_refused(tmp_path: Path) -> No
         ("id,member,label,yes\na,1,yes,1.2", "not between 0 and 1"),
         ("id,member,label,yes\na,1,yes,high", "is no number"),
         ("id,member,label,yes\na,1,no,0.5", "no column 'no'"),
+        ("id,member,label,yes,fold\na,1,yes,0.5,1", "add up to more than 1"),
+        ("id,member,label,yes,split\na,1,yes,0.5,train", "of label 'split' is no number"),
+        ("id,member,label,yes", "no record in it"),
     ):
         (tmp_path / "predicted.csv").write_text(rows + "\n")
         arguments = [
@@ -181,3 +184,16 @@ def test_predictions_that_are_no_probabilities_are_refused(tmp_path: Path) -> No
             str(tmp_path / "o"),
         ]
         assert complaint in str(CliRunner().invoke(app, arguments).exception)
+
+
+def test_a_label_that_is_never_the_true_one_can_still_be_the_classifiers(tmp_path: Path) -> None:
+    rows = "id,member,label,group,cat,dog,bird\na,1,cat,x,0.06,0.04,0.9\nb,0,dog,y,0.1,0.7,0.2\n"
+    (tmp_path / "predicted.csv").write_text(rows)
+    assert command("predictions", tmp_path / "predicted.csv", "--out", tmp_path / "scores.parquet") == 0
+    found = pq.read_table(tmp_path / "scores.parquet").to_pylist()
+    assert {(row["id"], row["name"]): row["score"] for row in found} == {
+        ("a", "confidence"): 0.06,
+        ("b", "confidence"): 0.7,
+        ("a", "label"): 0.0,  # it said bird
+        ("b", "label"): 1.0,
+    }

@@ -6,7 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from extraction.model import ModelSettings
 from pipelines.cli import app
+from pipelines.membership.scoring import Reader
 from tests.extraction.tiny_models import SENTENCES, byte_level_tokenizer, llama
 
 
@@ -92,3 +94,32 @@ def test_a_file_of_several_scores_asks_for_one(model: Path, tmp_path: Path) -> N
     )
     result = CliRunner().invoke(app, ["membership", "evaluate", str(out)])
     assert "choose a score with --name; it has: loss, lowercase" in str(result.exception)
+
+
+def test_an_id_that_comes_twice_is_refused_before_anything_is_scored(model: Path, tmp_path: Path) -> None:
+    inside, outside = cohort(tmp_path / "in.jsonl", 1, count=3), cohort(tmp_path / "out.jsonl", 2, count=3)
+    line = inside.read_text(encoding="utf-8").splitlines()[0]
+    for source in (inside, outside):
+        before = source.read_text(encoding="utf-8")
+        source.write_text(f"{before}{line}\n", encoding="utf-8")
+        arguments = ["--members", inside, "--nonmembers", outside, "--out", tmp_path / "scores.parquet"]
+        result = CliRunner().invoke(app, ["membership", "score", "no such model", *map(str, arguments)])
+        assert f"{source}: an id comes twice" in str(result.exception)
+        source.write_text(before, encoding="utf-8")
+
+
+def test_one_start_token_stands_before_a_text_and_is_not_scored(model: Path, tmp_path: Path) -> None:
+    reader = Reader.load(ModelSettings(path=str(model)))
+    plain = reader.text("The branch opens at nine.")
+    assert list(plain.context) == [0]
+    assert 0 not in plain.tokens
+    assert reader.text("<s><s>The branch opens at nine.") == plain  # some texts bring their own
+    assert reader.text("The branch opens at nine.</s>").tokens == [
+        *plain.tokens,
+        1,
+    ]  # a real end token counts
+    assert reader.text("", before=(5, 6)).context == [0, 5, 6]
+    byte_level_tokenizer(tmp_path, bos=False)
+    llama(tmp_path)
+    bare = Reader.load(ModelSettings(path=str(tmp_path))).text("The branch opens at nine.")
+    assert [*bare.context, *bare.tokens] == plain.tokens  # without a start token the first is given
