@@ -1,7 +1,8 @@
 """The release gate: is a membership attack on this model better than its margin allows?
 
 The statistic of an attack is max(AUC, 1 - AUC): a score that points the wrong way leaks as much. All bounds hold
-together at 95 %, over the declared attacks and both tails (Bonferroni).
+together at 95 %, over the declared attacks and both tails (Bonferroni). They are the outer ones of two methods: neither
+a handful of records nor scores that are all but constant decide anything.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from extraction.membership.intervals import Interval, auc_interval, chance_of_auc_beyond
+from extraction.membership.intervals import Interval, chance_of_auc_beyond, wider_auc_interval
 from extraction.membership.usable import NAN_SCORES, UNDERPOWERED, why_unusable
 
 Floats = NDArray[np.float64]
@@ -116,7 +117,7 @@ def underpowered(members: int, others: int, declared: int, margin: float = DEFAU
 
 def _measured(name: str, members: Floats, others: Floats, declared: int) -> Attack:
     hold = why_unusable(members, others)
-    found = None if hold else auc_interval(members, others, 1 - LEVEL / declared)
+    found = None if hold else wider_auc_interval(members, others, 1 - LEVEL / declared)
     return Attack(name, members.size, others.size, hold, found)
 
 

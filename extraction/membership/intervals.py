@@ -1,7 +1,7 @@
 """Intervals of rates and of the AUC. Knows nothing of scores' origin.
 
 Sources: Wilson (1927); Newcombe (1998), method 10, for a difference; DeLong et al. (1988) in the form of Sun and
-Xu (2014); Newcombe (2006), part 2, method 5, where the AUC leaves DeLong's method no variance.
+Xu (2014); Newcombe (2006), part 2, method 5, where the AUC leaves DeLong's method no variance, or too little.
 """
 
 import math
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 DELONG, NEWCOMBE = "logit DeLong", "Newcombe"
+WIDER = f"{DELONG} and {NEWCOMBE}, the outer limits"
 TINY = 1e-9
 
 
@@ -38,7 +39,10 @@ def wilson(hits: int, trials: int, confidence: float = 0.95) -> Interval:
     rate = hits / trials
     middle = (rate + z * z / (2 * trials)) / (1 + z * z / trials)
     spread = z * math.sqrt(rate * (1 - rate) / trials + z * z / (4 * trials**2)) / (1 + z * z / trials)
-    return Interval(rate, max(0.0, middle - spread), min(1.0, middle + spread), "Wilson")
+    # At its ends a rate is its own limit; rounding would leave that a little inside.
+    low = 0.0 if hits == 0 else max(0.0, middle - spread)
+    high = 1.0 if hits == trials else min(1.0, middle + spread)
+    return Interval(rate, low, high, "Wilson")
 
 
 def rate_difference(
@@ -72,10 +76,21 @@ def auc_interval(members: Floats, others: Floats, confidence: float = 0.95) -> I
     estimate = float(wins.mean())
     spread = _standard_error(wins, losses)
     if not 0.0 < estimate < 1.0 or spread == 0.0:
-        return _newcombe(estimate, members.size, others.size, confidence)
+        return newcombe_interval(estimate, members.size, others.size, confidence)
     logit = math.log(estimate / (1 - estimate))
     half = normal_quantile(confidence) * spread / (estimate * (1 - estimate))
     return Interval(estimate, _expit(logit - half), _expit(logit + half), DELONG)
+
+
+def wider_auc_interval(members: Floats, others: Floats, confidence: float = 0.95) -> Interval:
+    """The AUC between the outer limits of DeLong's interval and Newcombe's, for decisions.
+
+    DeLong's variance is estimated from the scores: two records on a side that happen to score alike, or scores that
+    are all but constant, leave next to none of it. Newcombe's follows from the AUC and the cohorts' sizes.
+    """
+    found = auc_interval(members, others, confidence)
+    steady = newcombe_interval(found.estimate, members.size, others.size, confidence)
+    return Interval(found.estimate, min(found.low, steady.low), max(found.high, steady.high), WIDER)
 
 
 def chance_of_auc_beyond(margin: float, members: int, others: int) -> float:
@@ -110,7 +125,15 @@ def _standard_error(wins: Floats, losses: Floats) -> float:
     return math.sqrt(wins.var(ddof=1) / wins.size + losses.var(ddof=1) / losses.size)
 
 
-def _newcombe(estimate: float, members: int, others: int, confidence: float) -> Interval:
+def newcombe_interval(estimate: float, members: int, others: int, confidence: float = 0.95) -> Interval:
+    """An AUC's interval from its size and that of the cohorts alone.
+
+    Args:
+        estimate: of the AUC.
+        members: how many there are, above 0.
+        others: the same.
+        confidence: of the interval.
+    """
     from scipy.optimize import brentq
 
     z = normal_quantile(confidence)

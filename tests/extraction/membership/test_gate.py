@@ -76,3 +76,32 @@ def test_models_that_saw_neither_cohort_fail_no_more_often_than_the_level() -> N
         related = 0.5 * draws + rng.normal(0, 1, (2, 400))  # attacks on one model are not independent
         failed += decide({"loss": tuple(draws), "ratio": tuple(related)}).verdict == "fail"
     assert failed <= 50
+
+
+@pytest.mark.parametrize(
+    ("members", "others"),
+    [
+        ([0.4999, 0.5001], np.linspace(0, 1, 1001)),
+        ([0.0] * 40, [0.0] * 39 + [1.0]),
+        ([0.0] * 200, [0.0] * 199 + [1.0]),
+    ],
+)
+def test_few_records_and_all_but_constant_scores_never_pass(
+    members: list[float], others: list[float]
+) -> None:
+    assert decide({"label": (np.array(members), np.array(others))}).verdict == "hold"
+
+
+@pytest.mark.parametrize(
+    ("members", "others", "share"), [(2, 500, 0.0), (3, 3, 0.0), (6, 6, 0.0), (12, 40, 0.3), (300, 300, 0.9)]
+)
+def test_cohorts_of_any_size_and_scores_with_ties_keep_the_level(
+    members: int, others: int, share: float
+) -> None:
+    """No model saw anything, and its scores are still called a leak in at most 5 % of tests."""
+    rng = np.random.default_rng(members)
+    draws = rng.normal(0, 1, (1000, members + others))
+    draws[rng.random(draws.shape) < share] = 0.0
+    verdicts = [decide({"loss": (row[:members], row[members:])}).verdict for row in draws]
+    assert verdicts.count("fail") <= 50
+    assert "pass" not in verdicts or members > 100  # fewer cannot show that there is no leak

@@ -10,6 +10,7 @@ from extraction.membership.intervals import (
     auc_interval,
     chance_of_auc_beyond,
     rate_difference,
+    wider_auc_interval,
     wilson,
 )
 from extraction.membership.rates import bootstrap_auc, gap_at, rate_at, roc
@@ -102,3 +103,33 @@ def test_bootstrap_agrees_with_delong() -> None:
         pytest.approx(exact.low, abs=0.01),
         pytest.approx(exact.high, abs=0.01),
     )
+
+
+@given(st.integers(1, 400), st.integers(0, 400), st.sampled_from([0.9, 0.95, 0.99, 0.999]))
+def test_a_rate_at_its_end_is_its_own_limit(trials: int, hits: int, confidence: float) -> None:
+    hits = min(hits, trials)
+    found = wilson(hits, trials, confidence)
+    assert 0 <= found.low <= found.estimate <= found.high <= 1
+    assert (found.low == 0, found.high == 1) == (hits == 0, hits == trials)
+    assert wilson(trials - hits, trials, confidence).low == pytest.approx(1 - found.high)
+    assert rate_difference(trials, trials, 0, trials, confidence).high == 1
+
+
+def test_the_wider_interval_is_delongs_where_there_are_many_records() -> None:
+    rng = np.random.default_rng(3)
+    members, others = rng.normal(0.3, 1, 1500), rng.normal(0, 1, 1500)
+    narrow, wide = auc_interval(members, others), wider_auc_interval(members, others)
+    assert wide.low <= narrow.low <= narrow.estimate == wide.estimate <= narrow.high <= wide.high
+    assert (wide.low, wide.high) == (
+        pytest.approx(narrow.low, abs=2e-3),
+        pytest.approx(narrow.high, abs=2e-3),
+    )
+
+
+def test_the_wider_interval_says_little_where_the_scores_leave_no_variance() -> None:
+    two, many = np.array([0.4999, 0.5001]), np.linspace(0, 1, 1001)
+    assert auc_interval(two, many).high < 0.54  # two records that happen to score alike
+    assert wider_auc_interval(two, many).high > 0.8
+    flat, almost = np.zeros(40), np.append(np.zeros(39), 1.0)
+    assert auc_interval(flat, almost).low > 0.46  # one record of eighty that differs
+    assert wider_auc_interval(flat, almost).low < 0.4
