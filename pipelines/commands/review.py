@@ -83,21 +83,19 @@ def audit_log(run: RunArgument) -> None:
 
     Example: extraction audit-log runs/quickstart
     """
-    from pipelines.review.log import START, entries, fault
-    from pipelines.review.store import FILE, Store
+    from pipelines.review.log import inspect
+    from pipelines.review.store import FILE
 
     if not (run / FILE).exists():
         raise InputError(f"{run}: has no review; open one with `extraction review`")
-    store = Store(run)
-    log = entries(store)
+    log, found = inspect(run)
     for entry in log:
         words = (entry.at, entry.who or "-", entry.action, entry.subject or "-", entry.reason, entry.details)
-        typer.echo(inert(f"{entry.seq}  " + "  ".join(word for word in words if word and word != "{}")))
-    found = fault(store, log)
-    store.close()
+        said = "  ".join(str(word) for word in words if word and word != "{}")
+        typer.echo(inert(f"{entry.seq}  {said}"))
     if found:
         raise InputError(f"{run / FILE}: {found}; restore it from a copy and find out who can write it")
-    typer.echo(f"{len(log)} entries, whole; last hash {log[-1].digest if log else START}")
+    typer.echo(f"{len(log)} entries, whole; last hash {log[-1].digest}")
 
 
 def purge(

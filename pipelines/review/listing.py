@@ -25,7 +25,7 @@ _KIND_LABELS = {"private": "private passage", "shared": "shared passage", "low_e
 _DOCUMENTS = ((1, "1"), (2, "2"), (10, "3 to 10"), (100, "11 to 100"), (None, "more than 100"))
 _UNKNOWN = "unknown"
 _OUTCOME_BITS = {name: 1 << place for place, name in enumerate(OUTCOMES)}
-NOBODY = ""  # sees what everybody may see
+NOBODY, EVERYBODY = "", "*"  # no names: who sees what two people agreed on, and who sees every verdict
 
 Bits = NDArray[np.int64]
 Chosen = NDArray[np.bool_]
@@ -206,7 +206,7 @@ class Listing:
     def _outcome_bits(self, viewer: str) -> Bits:
         """The verdict facet as a person may see it; only what was judged since they last looked is looked at."""
         self.standing.refresh()
-        viewer = viewer if self.standing.two_people else NOBODY  # all see the same
+        viewer = viewer if self.standing.two_people else EVERYBODY
         seen, bits = self._outcomes.get(viewer, (0, np.ones(len(self.items), np.int64)))
         end = len(self.standing.changes)
         bits = bits if seen == end else bits.copy()

@@ -18,10 +18,9 @@ from pipelines.review.masking import Masker
 from pipelines.review.sessions import Sessions, Throttle
 from pipelines.review.store import Store
 from pipelines.review.texts import Texts
-from pipelines.review.verdicts import Standing
+from pipelines.review.verdicts import TWO_PEOPLE, Standing
 from pipelines.rundir import RunDirectory
 
-TWO_PEOPLE = "two_people"
 LOCK = ".review.lock"
 
 
@@ -82,8 +81,10 @@ def open_review(run: Path, options: Options) -> Review:
     """Read a run and open its review.
 
     Raises:
-        InputError: there is nothing to review, or a file of the run is damaged.
+        InputError: there is nothing to review, a file of the run is damaged, or one token is to stand for two people.
     """
+    if options.two_people and not options.access.users:
+        raise InputError("--two-people: name --users FILE too; with a token there is one reviewer")
     store = Store(run)
     items, masker = load_items(run, store.key, options.whole)
     facts = RunDirectory(run).read() if (run / "run.json").exists() else {}

@@ -1,44 +1,33 @@
 """Deletes the texts of a run and keeps what was counted: ids, keyed hashes, numbers, verdicts and the audit log.
 
-What is not known to be harmless is emptied: a new text column needs no line here. Killed, it is run again. Copies in
-backups and snapshots, and what a disk keeps of overwritten blocks, are out of its reach, as is an index that stands
-outside of the run directory.
+Killed, it is run again. Copies in backups and snapshots, and what a disk keeps of overwritten blocks, are out of its
+reach, as is an index that stands outside of the run directory.
 """
 
-import csv
-import io
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-import pyarrow.types as kinds
-
 from extraction.errors import InputError
-from pipelines.parts import MARKER, PartStore, write_file
-from pipelines.review import log
-from pipelines.review.items import PASSAGES, identifier_id
+from pipelines.parts import MARKER
+from pipelines.review import log, quotes
+from pipelines.review.emptying import CANDIDATES, DAMAGED, empty, row_count, text_columns, texts_in
+from pipelines.review.items import PASSAGES
 from pipelines.review.opened import review_lock
 from pipelines.review.store import FILE, Store
 from pipelines.rundir import RunDirectory, now
 from pipelines.work import one_at_a_time
 
-PURGED = {b"purged": b"yes"}
-# Columns of words that are names of things and never text. Document ids stay: they are what is left to act on.
-NAMES = frozenset(
-    "passage_id kind cluster_id families request_id request_ids generation_id candidate_id family picked_by type "
-    "group identifier_types document_ids example_ids finish_reason recogniser".split()
-)
-FOLDERS = ("index", "control_text")  # indexes hold the text that they index
-TEXT_FIELDS = ("prompt", "text")  # of candidates.csv
+FOLDERS = ("index", "control_text")  # indexes hold the text that they index; one may be half built
 HARMLESS = frozenset(
     "run.json report.json report.html model_card.md gate.json gate.html compare.json compare.html ranking.json "
-    "confirmed.json .lock .review.lock".split()
+    "confirmed.json membership.json membership_card.md .lock .review.lock".split()
 ) | {FILE, f"{FILE}-wal", f"{FILE}-shm"}
+FOLDER, UNFINISHED, WORDS = "folder", "file", "notes and reasons that repeat a text"
 _LEAST = 24  # bytes of a text that is looked for afterwards
+_VARIED = 6  # distinct bytes in them: less is filler, which stands in files by chance
 
 
 @dataclass(frozen=True)
@@ -47,13 +36,19 @@ class Removed:
 
     Attributes:
         path: within the run directory.
-        what: `file`, `folder`, or the columns that were emptied.
-        rows: rows that they had; 0 for whole files.
+        what: `file`, `folder`, or what in it was emptied.
+        rows: rows that it had; 0 for whole files.
     """
 
     path: str
     what: str
     rows: int = 0
+
+    @property
+    def is_witness(self) -> bool:
+        """Whether its texts are what is looked for in all other files; it goes when none of them holds any."""
+        path = Path(self.path)
+        return path.name == PASSAGES or (path.parent.name == "candidates" and path.suffix == ".parquet")
 
 
 @dataclass(frozen=True)
@@ -61,7 +56,7 @@ class Purge:
     """What a purge did.
 
     Attributes:
-        removed: in the order of paths.
+        removed: in its order.
         unknown: files that it does not know and left as they are.
     """
 
@@ -78,24 +73,41 @@ def purge(run: Path, who: str, dry_run: bool) -> Purge:
         dry_run: only say what would be removed.
 
     Raises:
-        InputError: a page is open, a run is going on, or text is still there afterwards.
+        InputError: a page is open, a run is going on, or text stands in a file that no part of this project writes.
     """
     if not any((run / name).exists() for name in ("run.json", PASSAGES)):
         raise InputError(f"{run}: no run directory; name one that `extraction run` made")
     with review_lock(run, alone=True), one_at_a_time(run):
-        if dry_run:
-            return Purge(list(_removals(run)), _unknown(run))
+        found = _removals(run)
+        if dry_run and not (run / FILE).exists():  # then nobody wrote anything, and nothing is to be made
+            return Purge(found, _unknown(run))
         store = Store(run)
-        needles = _needles(run)
-        log.record(store, who, "purge began")
-        _mark(run)
-        removed = [_remove(run, found, store.key) for found in list(_removals(run))]
-        rows = sum(found.rows for found in removed)
-        log.record(store, who, "purge", files=len(removed), rows=rows)
-        store.shrink()
-        store.close()
-        _refuse_leftovers(run, needles)
-        return Purge(removed, _unknown(run))
+        try:
+            quoting = quotes.quoting(run, store, _texts(run, found))
+            words = [Removed(FILE, WORDS, n)] if (n := quotes.count(store, quoting)) else []
+            if not dry_run:
+                _remove_all(run, store, who, found, quoting)
+            return Purge([*words, *found], _unknown(run))
+        finally:
+            store.close()
+
+
+def _remove_all(run: Path, store: Store, who: str, found: list[Removed], quoting: set[str]) -> None:
+    """Remove words first, while what they repeat is there; last the texts that all other files are held against."""
+    log.record(store, who, "purge began")
+    _mark(run)
+    quotes.remove(store, who, quoting)
+    for one in found:
+        if not one.is_witness:
+            _remove(run, one, store.key)
+    store.shrink()
+    _refuse_leftovers(run, _needles(run, found))
+    for one in found:
+        if one.is_witness:
+            _remove(run, one, store.key)
+    log.record(store, who, "purge", files=len(found), rows=sum(one.rows for one in found))
+    store.forget_key()
+    store.shrink()
 
 
 def _mark(run: Path) -> None:
@@ -106,115 +118,56 @@ def _mark(run: Path) -> None:
         directory.write(facts | {"purged": facts.get("purged") or now()})
 
 
-def _removals(run: Path) -> Iterator[Removed]:
-    """Everything that holds text or tokens, by path."""
-    yield from (Removed(name, "folder") for name in FOLDERS if (run / name).is_dir())
-    for path in sorted(run.rglob("*")):
+def _removals(run: Path) -> list[Removed]:
+    """Everything that holds text or tokens, by path, witnesses last."""
+    folders = [Removed(str(folder.relative_to(run)), FOLDER) for folder in _indexes(run)]
+    return sorted([*folders, *_files_to_empty(run)], key=lambda one: (one.is_witness, one.path))
+
+
+def _files_to_empty(run: Path) -> Iterator[Removed]:
+    for path in _files(run):
         name = str(path.relative_to(run))
-        if name.split("/")[0] in FOLDERS or not path.is_file():
-            continue
-        if path.name.startswith(".") and path.name.endswith(".tmp"):
-            yield Removed(name, "file")
-        elif path.suffix == ".parquet" and (columns := _text_columns(path)):
-            yield Removed(name, ", ".join(columns), pq.read_metadata(path).num_rows)
-        elif path.name == "candidates.csv" and set(TEXT_FIELDS) & set(_header(path)):
-            yield Removed(name, ", ".join(TEXT_FIELDS))
+        if path.name.startswith(".") and path.suffix == ".tmp":
+            yield Removed(name, UNFINISHED)
+        elif columns := text_columns(path):
+            yield Removed(name, ", ".join(columns), 0 if columns == [DAMAGED] else row_count(path))
 
 
-def _text_columns(path: Path) -> list[str]:
-    """The columns of a file that may hold text or tokens; none once it was purged."""
-    try:
-        schema = pq.read_schema(path)
-    except (OSError, pa.ArrowException):
-        return ["damaged"]
-    if (schema.metadata or {}).get(b"purged"):
-        return []
-    return [field.name for field in schema if not _is_harmless(field)]
+def _indexes(run: Path) -> list[Path]:
+    """Folders of indexes, under whatever name."""
+    whole = {path.parent for path in run.rglob("index.json")}
+    return sorted(whole | {run / name for name in FOLDERS if (run / name).is_dir()})
 
 
-def _is_harmless(field: pa.Field) -> bool:
-    kind = field.type
-    if kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind):
-        return True
-    if kinds.is_fixed_size_binary(kind):
-        return True  # a keyed hash
-    return field.name in NAMES
+def _files(run: Path) -> Iterator[Path]:
+    """Every file that is part of no index."""
+    indexes = set(_indexes(run))
+    for path in sorted(run.rglob("*")):
+        if path.is_file() and not indexes.intersection(path.parents):
+            yield path
 
 
-def _remove(run: Path, found: Removed, key: bytes) -> Removed:
+def _remove(run: Path, found: Removed, key: bytes) -> None:
     path = run / found.path
-    if found.what == "folder":
+    if found.what == FOLDER and not path.is_symlink():
         shutil.rmtree(path)
-    elif found.what in ("file", "damaged"):
+    elif found.what in (FOLDER, UNFINISHED, DAMAGED):
         path.unlink()
-    elif path.suffix == ".csv":
-        _drop_fields(path)
     else:
-        _empty(path, key)
-    return found
+        empty(path, key)
 
 
-def _empty(path: Path, key: bytes) -> None:
-    """Write a Parquet file anew without its texts; row groups stay, and so does what its marker says."""
-    with pq.ParquetFile(path) as file:
-        schema = file.schema_arrow.with_metadata(PURGED)
-        groups = [_emptied(file.read_row_group(n), key) for n in range(file.num_row_groups)]
-    if path.with_suffix(MARKER).exists():
-        store = PartStore(str(path.parent.resolve()))
-        store.publish_groups(path.stem, groups, schema, store.facts(path.stem) or {})
-        return
-    sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
-        for group in groups:
-            writer.write_table(group)
-    write_file(str(path), sink.getvalue())
+def _texts(run: Path, found: list[Removed]) -> Iterator[str]:
+    for one in found:
+        if one.path.endswith(".parquet") and one.what != DAMAGED:
+            yield from texts_in(run / one.path, one.what.split(", "))
 
 
-def _emptied(table: pa.Table, key: bytes) -> pa.Table:
-    for number, field in enumerate(table.schema):
-        if _is_harmless(field):
-            continue
-        values = [_nothing(field.type)] * table.num_rows
-        if (
-            field.name == "value" and "type" in table.column_names
-        ):  # verdicts on identifiers know them by this
-            pairs = zip(table["type"].to_pylist(), table["value"].to_pylist(), strict=True)
-            values = [identifier_id(key, kind, value) for kind, value in pairs]
-        table = table.set_column(number, field, pa.array(values, field.type))
-    return table
-
-
-def _nothing(kind: pa.DataType) -> Any:
-    if kinds.is_list(kind) or kinds.is_large_list(kind):
-        return []
-    if kinds.is_binary(kind) or kinds.is_large_binary(kind):
-        return b""
-    return "" if kinds.is_string(kind) or kinds.is_large_string(kind) else None
-
-
-def _header(path: Path) -> list[str]:
-    with path.open(encoding="utf-8", newline="") as handle:
-        return next(csv.reader(handle), [])
-
-
-def _drop_fields(path: Path) -> None:
-    with path.open(encoding="utf-8", newline="") as handle:
-        rows = list(csv.DictReader(handle))
-    kept = [name for name in _header(path) if name not in TEXT_FIELDS]
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, kept, extrasaction="ignore")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_file(str(path), out.getvalue().encode())
-
-
-def _needles(run: Path) -> list[bytes]:
-    """Openings of the run's passages, to look for afterwards."""
-    if not (run / PASSAGES).exists():
-        return []
-    texts = pq.read_table(run / PASSAGES, columns=["text"])["text"].to_pylist()
-    openings = {text.encode()[: 2 * _LEAST] for text in texts if text}
-    return [opening for opening in openings if len(opening) >= _LEAST]
+def _needles(run: Path, found: list[Removed]) -> list[bytes]:
+    """Openings of the texts that were judged, to look for in everything else."""
+    judged = (texts_in(run / one.path, ["text"]) for one in found if one.is_witness and one.what != DAMAGED)
+    openings = {text.encode()[: 2 * _LEAST] for texts in judged for text in texts}
+    return [one for one in openings if len(one) >= _LEAST and len(set(one)) >= _VARIED]
 
 
 def _refuse_leftovers(run: Path, needles: list[bytes]) -> None:
@@ -224,9 +177,11 @@ def _refuse_leftovers(run: Path, needles: list[bytes]) -> None:
     from ahocorasick_rs import BytesAhoCorasick
 
     search = BytesAhoCorasick(needles)
-    holding = [path for path in sorted(run.rglob("*")) if path.is_file() and _holds(search, path)]
-    if holding:
-        raise InputError(f"{holding[0]}: still holds text of this run; delete it, or move it out of {run}")
+    for path in _files(run):
+        if not Removed(str(path.relative_to(run)), "").is_witness and _holds(search, path):
+            raise InputError(
+                f"{path}: still holds text of this run; delete it, or move it out of {run}, and purge again"
+            )
 
 
 def _holds(search: Any, path: Path) -> bool:
@@ -235,15 +190,9 @@ def _holds(search: Any, path: Path) -> bool:
 
 def _unknown(run: Path) -> list[str]:
     """Files that no part of this project writes."""
-    found = []
-    for path in sorted(run.rglob("*")):
-        known = path.name in HARMLESS or path.suffix in (".parquet", MARKER, ".tmp")
-        name = str(path.relative_to(run))
-        if (
-            path.is_file()
-            and not known
-            and path.name != "candidates.csv"
-            and name.split("/")[0] not in FOLDERS
-        ):
-            found.append(name)
-    return found
+    known = (".parquet", MARKER, ".tmp")
+    return [
+        str(path.relative_to(run))
+        for path in _files(run)
+        if path.name not in HARMLESS and path.name != CANDIDATES and path.suffix not in known
+    ]

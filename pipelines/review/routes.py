@@ -91,7 +91,7 @@ def item(name: str, request: Request, review: Opened, session: Viewer) -> HTMLRe
 def reveal(name: str, request: Request, review: Opened, session: Reviewing, reason: Reason) -> HTMLResponse:
     """One item as it is."""
     found = _item(review, name)
-    log.record(review.store, session.user, "reveal", found.id, reason.strip(), what="generation")
+    log.record(review.store, session.user, log.REVEAL, found.id, reason.strip(), what="generation")
     return pages.item_page(review, session, found, _filters(request), pages.revealed(review, found))
 
 
@@ -106,10 +106,12 @@ def excerpt(
 ) -> HTMLResponse:
     """One item, and a part of a training document that holds it, as it is."""
     found = _item(review, name)
-    if document not in review.texts.document_ids(found):
+    named = {visible(one): one for one in review.texts.document_ids(found)}  # as the form names them
+    if visible(document) not in named:
         raise HTTPException(404, "That document is none of this item's.")
+    document = named[visible(document)]
     log.record(
-        review.store, session.user, "reveal", found.id, reason.strip(), what="document", document=document
+        review.store, session.user, log.REVEAL, found.id, reason.strip(), what="document", document=document
     )
     try:
         shown = pages.revealed_excerpt(review, found, document)

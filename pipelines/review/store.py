@@ -12,24 +12,38 @@ from typing import Any
 from extraction.errors import InputError
 
 FILE = "review.sqlite"
-VERSION = 1
+VERSION = 2
 WAIT_SECONDS = 30.0  # how long a change waits for that of another server
+REMOVED = "(removed with the texts)"
+"""What a purge leaves of words that quote a text."""
 
 # Entries of the log are never changed; AUTOINCREMENT remembers the highest number, so a missing last entry shows.
-SCHEMA = """
+# Words alone may be removed, by nobody but a purge: of a reason the salt goes too.
+SCHEMA = f"""
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE log (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, who TEXT NOT NULL, action TEXT NOT NULL,
-    subject TEXT NOT NULL, reason TEXT NOT NULL, details TEXT NOT NULL, previous TEXT NOT NULL, digest TEXT NOT NULL
+    subject TEXT NOT NULL, reason TEXT NOT NULL, salt TEXT NOT NULL, reason_digest TEXT NOT NULL,
+    details TEXT NOT NULL, previous TEXT NOT NULL, digest TEXT NOT NULL
 );
 CREATE TABLE verdicts (
     id INTEGER PRIMARY KEY AUTOINCREMENT, item TEXT NOT NULL, reviewer TEXT NOT NULL, verdict TEXT NOT NULL,
     action TEXT NOT NULL, note TEXT NOT NULL, evidence TEXT NOT NULL, at TEXT NOT NULL,
     log_seq INTEGER NOT NULL REFERENCES log (seq)
 );
-CREATE TRIGGER log_is_not_changed BEFORE UPDATE ON log BEGIN SELECT RAISE(ABORT, 'append-only'); END;
+CREATE TRIGGER log_is_not_changed
+    BEFORE UPDATE OF seq, at, who, action, subject, reason_digest, details, previous, digest ON log
+    BEGIN SELECT RAISE(ABORT, 'append-only'); END;
+CREATE TRIGGER reasons_are_not_changed BEFORE UPDATE OF reason, salt ON log
+    WHEN NEW.reason <> '{REMOVED}' OR NEW.salt <> ''
+    BEGIN SELECT RAISE(ABORT, 'append-only'); END;
 CREATE TRIGGER log_is_not_shortened BEFORE DELETE ON log BEGIN SELECT RAISE(ABORT, 'append-only'); END;
-CREATE TRIGGER verdicts_are_not_changed BEFORE UPDATE ON verdicts BEGIN SELECT RAISE(ABORT, 'append-only'); END;
+CREATE TRIGGER verdicts_are_not_changed
+    BEFORE UPDATE OF id, item, reviewer, verdict, action, at, log_seq ON verdicts
+    BEGIN SELECT RAISE(ABORT, 'append-only'); END;
+CREATE TRIGGER words_are_not_changed BEFORE UPDATE OF note, evidence ON verdicts
+    WHEN NEW.note NOT IN (OLD.note, '{REMOVED}') OR NEW.evidence NOT IN (OLD.evidence, '{REMOVED}')
+    BEGIN SELECT RAISE(ABORT, 'append-only'); END;
 CREATE TRIGGER verdicts_are_not_deleted BEFORE DELETE ON verdicts BEGIN SELECT RAISE(ABORT, 'append-only'); END;
 """
 
@@ -62,6 +76,7 @@ class Store:
             "PRAGMA synchronous = FULL"
         )  # a verdict that was confirmed survives a power cut
         self._connection.execute("PRAGMA secure_delete = ON")
+        self._connection.execute("PRAGMA temp_store = MEMORY")  # no copy of anything outside of the run
         with self.changing() as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version not in (0, VERSION):
@@ -98,6 +113,11 @@ class Store:
     def key(self) -> bytes:
         """The key of this review's hashes: 32 random bytes."""
         return bytes.fromhex(self.fact("key") or "")
+
+    def forget_key(self) -> None:
+        """Put another key in the place of the key: nobody can try values against the hashes that it made."""
+        with self.changing() as connection:
+            connection.execute("UPDATE facts SET value = ? WHERE name = 'key'", (secrets.token_hex(32),))
 
     def shrink(self) -> None:
         """Write the file anew without what was deleted from it, and cut its log to nothing."""

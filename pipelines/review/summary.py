@@ -8,9 +8,8 @@ import pyarrow.parquet as pq
 
 from pipelines.parts import write_json
 from pipelines.review.items import PASSAGES
-from pipelines.review.opened import TWO_PEOPLE
 from pipelines.review.store import FILE, Store
-from pipelines.review.verdicts import DISAGREE, NONE, VERDICTS, Standing, agreement
+from pipelines.review.verdicts import DISAGREE, NONE, TWO_PEOPLE, VERDICTS, Standing, agreement
 
 
 def add_review(run: Path, report: dict[str, Any]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ ACTIONS = {
     "accept": "accept",
 }
 NONE, DISAGREE = "none", "disagree"
+TWO_PEOPLE = "two_people"  # a fact of the store, for good
 OUTCOMES = {NONE: "not judged", **VERDICTS, DISAGREE: "disagreement"}
 
 
@@ -68,7 +69,7 @@ def give(store: Store, who: str, items: Sequence[str], said: Judgement, cluster:
     with store.changing() as connection:
         subject, count = cluster or items[0], len(items)
         seq = log.append(
-            connection, who, "verdict", subject, verdict=said.verdict, proposed=said.action, items=count
+            connection, who, log.VERDICT, subject, verdict=said.verdict, proposed=said.action, items=count
         )
         row = (who, said.verdict, said.action, said.note, said.evidence, now(), seq)
         connection.executemany(
@@ -98,7 +99,7 @@ class Standing:
         self._first: dict[str, dict[str, str]] = {}
 
     def refresh(self) -> None:
-        """Read what was added since, by this server or another."""
+        """Read what was added since, by this server or another; another may have been asked for two people."""
         with self._lock:
             rows = self._store.rows(
                 "SELECT id, item, reviewer, verdict, action, note, evidence, at FROM verdicts WHERE id > ? "
@@ -112,6 +113,7 @@ class Standing:
                 self._first.setdefault(verdict.item, {}).setdefault(verdict.reviewer, verdict.verdict)
                 self.changes.append(verdict.item)
                 self._last = verdict.id
+            self.two_people = self.two_people or self._store.fact(TWO_PEOPLE) is not None
 
     def visible(self, item: str, viewer: str) -> list[Verdict]:
         """The verdicts on an item that a person may see, the newest first: never another's before their own."""

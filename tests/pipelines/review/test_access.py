@@ -2,6 +2,7 @@ import pytest
 
 from extraction.errors import InputError
 from pipelines.review.access import Access, add_user, read_users
+from pipelines.review.opened import Options, open_review
 from pipelines.review.serve import Binding, check_binding
 from pipelines.review.sessions import IDLE_SECONDS, LONGEST_SECONDS, Sessions, Throttle
 
@@ -138,3 +139,9 @@ def test_other_machines_are_let_in_by_name_and_encrypted_only(binding, with_user
         return
     with pytest.raises(InputError, match=said):
         check_binding(binding, with_users)
+
+
+def test_one_token_is_not_two_people(tmp_path):
+    with pytest.raises(InputError, match="--two-people: name --users"):
+        open_review(tmp_path, Options(Access.by_token(), two_people=True))
+    assert list(tmp_path.iterdir()) == []

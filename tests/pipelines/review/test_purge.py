@@ -1,50 +1,34 @@
 """What a purge leaves: every column decoded, token ids detokenised, raw bytes searched."""
 
 import json
+import shutil
 import sqlite3
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from extraction.model import ModelSettings, load_tokenizer
 from extraction.token_bytes import TokenBytes
-from pipelines.review import log
-from pipelines.review.items import load_items
+from pipelines.parts import PartStore
+from pipelines.rank.scored import SCORE_SCHEMA
+from pipelines.review import log, purge
+from pipelines.review.emptying import empty
+from pipelines.review.items import identifier_id, load_items
 from pipelines.review.opened import review_lock
-from pipelines.review.store import FILE, Store
+from pipelines.review.store import FILE, REMOVED, Store
 from pipelines.review.verdicts import Judgement, give
 from pipelines.run import run_pipeline
+from tests.pipelines.leftovers import leftovers as left_in
 from tests.pipelines.review import cases
 from tests.pipelines.small_run import small_config, write_inputs
 
 TEXTS = (cases.LETTER, cases.NOTE, cases.COPY, cases.LICENCE, cases.FILLER, cases.PROMPT)
 
 
-def words_in(value, table):
-    """Everything that a value says: strings, bytes, numbers as tokens."""
-    if isinstance(value, dict):
-        return "".join(words_in(v, table) for v in value.values())
-    if isinstance(value, list):
-        if value and all(isinstance(v, int) for v in value):
-            return table.decode(value)
-        return "".join(words_in(v, table) for v in value)
-    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
-
-
 def leftovers(run, texts):
-    """The files that still say one of the texts, or a run of 20 characters of it."""
-    table = TokenBytes.from_tokenizer(load_tokenizer(ModelSettings(tokenizer="bytes")))
-    pieces = {text[at : at + 20] for text in texts for at in range(0, len(text) - 19, 5)}
-    pieces |= {text for text in texts if len(text) < 20}
-    found = []
-    for path in sorted(run.rglob("*")):
-        if not path.is_file():
-            continue
-        said = path.read_bytes().decode("latin-1")
-        if path.suffix == ".parquet":
-            said += words_in(pq.read_table(path).to_pylist(), table)
-        found += [path.name for piece in pieces if piece in said][:1]
-    return found
+    """The files that still say one of the texts; a token of these runs is a byte."""
+    return left_in(run, texts, TokenBytes.from_tokenizer(load_tokenizer(ModelSettings(tokenizer="bytes"))))
 
 
 @pytest.fixture
@@ -164,3 +148,118 @@ def test_nothing_is_left_of_a_whole_run(tmp_path, command, ray_cluster):
     assert "not known" not in out
     assert leftovers(run, texts) == []
     assert command("report", run)[0] == 0
+
+
+def reviewed(run):
+    """People who write down more than they should."""
+    client = cases.browser(run, "rosa")
+    client.submit("/items/a1/reveal", reason="is it the letter to account 2048-1377?")
+    client.submit("/items/b1/reveal", reason="a customer asked")
+    said = {
+        "a1": "a letter, ticket 4711",
+        "b1": "it says: the wound  has healed WELL, he may go home to his own garden, word for word",
+        "b2": "about Tomas Hale's stay",
+        "c1": f"I read: {cases.LETTER[-25:]} And it went on.",  # stands in what was revealed, and in no passage
+    }
+    for name, note in said.items():
+        client.submit(f"/items/{name}/verdict", verdict="private", action="remove", note=note)
+    client.review.store.close()
+
+
+def test_words_that_quote_a_text_go_with_it_and_the_log_stays_whole(whole, command):
+    reviewed(whole)
+    _, said, _ = command("purge", whole, "--dry-run")
+    assert "review.sqlite: notes and reasons that repeat a text of 4 rows" in said
+    status, out, err = command("purge", whole)
+    assert status == 0, err
+    assert "review.sqlite: notes and reasons that repeat a text of 4 rows" in out
+    assert leftovers(whole, (*TEXTS, *cases.SECRETS, "2048-1377", "may go home")) == []
+    entries, fault = log.inspect(whole)
+    assert fault is None
+    assert [entry.reason for entry in entries if entry.action == "reveal"] == [REMOVED, "a customer asked"]
+    store = Store(whole)
+    notes = dict(store.rows("SELECT item, note FROM verdicts WHERE reviewer = 'rosa' AND note <> ''"))
+    assert notes == {"a1": "a letter, ticket 4711", "b1": REMOVED, "b2": REMOVED, "c1": REMOVED}
+    assert {verdict for (verdict,) in store.rows("SELECT verdict FROM verdicts")} == {"private"}
+    store.close()
+
+
+def test_a_second_purge_still_sees_what_the_first_one_stumbled_over(whole, command):
+    (whole / "notes.txt").write_text(f"I copied this: {cases.LETTER}")
+    for _ in range(2):
+        status, _, err = command("purge", whole)
+        assert status == 2 and "notes.txt" in err
+    (whole / "notes.txt").unlink()
+    assert command("purge", whole)[0] == 0
+    assert leftovers(whole, TEXTS) == []
+
+
+@pytest.mark.parametrize("after", range(0, 12, 2))
+def test_a_purge_that_was_killed_is_gone_on_with(whole, command, monkeypatch, after):
+    reviewed(whole)
+    done = []
+
+    def stop(path, key):
+        if len(done) == after:
+            raise KeyboardInterrupt
+        done.append(path)
+        empty(path, key)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(purge, "empty", stop)
+        command("purge", whole)
+    assert command("purge", whole)[0] == 0
+    assert leftovers(whole, (*TEXTS, *cases.SECRETS)) == []
+    assert log.inspect(whole)[1] is None
+
+
+def test_hashes_of_identifiers_cannot_be_tried_afterwards(whole, command):
+    store = Store(whole)
+    named, key = identifier_id(store.key, "ACCOUNT_NUMBER", "20481377"), store.key
+    store.close()
+    assert command("purge", whole)[0] == 0
+    (row,) = pq.read_table(whole / "identifiers" / "in_corpus.parquet").to_pylist()
+    assert row["value"] == named
+    assert key.hex().encode() not in b"".join(path.read_bytes() for path in whole.glob("review.sqlite*"))
+
+
+def test_everything_that_a_ranking_and_another_index_leave_goes_too(whole, command):
+    """Scores stand in a folder for each reference model; an index may have any name, or be a link."""
+    scores = PartStore(str(whole / "scores" / "0123456789abcdef"))
+    row = dict.fromkeys(SCORE_SCHEMA.names) | {
+        "generation_id": "g1",
+        "family": "empty",
+        "prompt_token_ids": cases.byte_ids(cases.PROMPT),
+        "token_ids": cases.byte_ids(cases.LETTER),
+    }
+    scores.publish("part-00000", pa.Table.from_pylist([row], schema=SCORE_SCHEMA), {"generations": 1})
+    shutil.copytree(whole / "index", whole / "deep" / "ours")
+    (whole / "index").rename(whole.parent / "elsewhere")
+    (whole / "index").symlink_to(whole.parent / "elsewhere")
+    cases.write_candidates(whole, [cases.LETTER])
+    cases.write_run(whole / "control")
+    status, out, err = command("purge", whole)
+    assert status == 0, err
+    assert "deep/ours" in out and "scores/0123456789abcdef/part-00000.parquet" in out
+    assert leftovers(whole, (*TEXTS, *cases.SECRETS)) == []
+    assert scores.complete() == ["part-00000"]  # it is still a whole part
+    assert not (whole / "index").is_symlink() and (whole.parent / "elsewhere" / "index.json").exists()
+
+
+def test_filler_that_stands_everywhere_holds_no_purge_up(tmp_path, command):
+    filler = [cases.passage(f"f{n}", text * 100, kind="low_entropy") for n, text in enumerate("\0 -0")]
+    run = cases.write_run(tmp_path / "filler", filler)
+    (run / "zeros.bin").write_bytes(bytes(5000))
+    status, out, err = command("purge", run)
+    assert status == 0, err
+    assert "not known, left as it is: zeros.bin" in out
+
+
+def test_a_damaged_part_is_deleted(whole, command):
+    part = whole / "generations" / "part-00000.parquet"
+    data = bytearray(part.read_bytes())
+    data[4 : len(data) // 2] = bytes(len(data) // 2 - 4)
+    part.write_bytes(data)
+    status, _, err = command("purge", whole)
+    assert status == 0, err
+    assert leftovers(whole, TEXTS) == []

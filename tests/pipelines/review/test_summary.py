@@ -2,9 +2,8 @@ import json
 
 import pytest
 
-from pipelines.review.opened import TWO_PEOPLE
 from pipelines.review.store import Store
-from pipelines.review.verdicts import Judgement, give
+from pipelines.review.verdicts import TWO_PEOPLE, Judgement, give
 
 
 @pytest.fixture
