@@ -35,6 +35,7 @@ class Item:
         kind: one of `KINDS`; the first, fourth and fifth are kinds of passages.
         row: its row in the file that it comes from.
         documents: training documents that hold it; None where they cannot be searched.
+        occurrences: places in them; None likewise.
         tokens: of its longest stretch; 0 for an identifier.
         families: prompt families that gave it.
         first_budget: the first budget that counts it; None where it has none.
@@ -49,6 +50,7 @@ class Item:
     kind: str
     row: int
     documents: int | None
+    occurrences: int | None
     tokens: int
     families: tuple[str, ...]
     first_budget: int | None
@@ -134,6 +136,7 @@ def _passages(table: pa.Table, masker: Masker) -> Iterator[Item]:
                 kind=found["kind"],
                 row=row,
                 documents=found["document_count"],
+                occurrences=found["occurrences"],
                 tokens=found["tokens"] or 0,
                 families=tuple(found["families"] or ()),
                 first_budget=found["first_budget"],
@@ -160,6 +163,7 @@ def _identifiers(table: pa.Table, key: bytes, purged: bool) -> Iterator[Item]:
             kind=IDENTIFIER,
             row=row,
             documents=found["documents"],
+            occurrences=found["occurrences"],
             tokens=0,
             families=(),
             first_budget=None,
@@ -183,6 +187,7 @@ def _candidates(table: pa.Table, masker: Masker) -> Iterator[Item]:
             kind=CANDIDATE,
             row=row,
             documents=None,
+            occurrences=None,
             tokens=found["tokens"],
             families=(found["family"],),
             first_budget=None,

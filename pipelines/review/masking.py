@@ -15,7 +15,11 @@ _LABELS = {NUMBER: "number", ADDRESS: "address"}
 _NUMBER = re.compile(r"\d(?:[ \-./]?\d){3,}")
 _WORD = re.compile(r"\S+")
 _SHORTEST = 2  # of an identifier that is masked wherever it stands
-_EDGE, _EDGE_WORDS = 3, 4  # characters of a cut identifier that give it away, words that one has at most
+_SYMBOL = re.compile(r"\w+|[^\w\s]")  # a word, or a sign by itself
+_EDGE, _EDGE_SYMBOLS = (
+    3,
+    12,
+)  # characters of a cut identifier that give it away, words and signs that one has at most
 
 
 @dataclass(frozen=True)
@@ -51,17 +55,29 @@ class Masker:
         self._reversed = sorted((text[::-1], identifiers[text]) for text in self._texts)
         self._find = AhoCorasick(self._texts, matchkind=MatchKind.LeftmostLongest) if self._texts else None
 
-    def pieces(self, text: str, marked: bool = False) -> list[Piece]:
-        """Cut a text into shown and hidden pieces."""
-        if self._whole and text:
-            return [Piece(f"{len(text):,} characters", True, marked)]
-        pieces, at = [], 0
+    def pieces(self, text: str, low: int = 0, high: int | None = None) -> list[Piece]:
+        """Cut a part of a text into shown and hidden pieces.
+
+        All of the text decides what is hidden: an identifier that the part's ends cut is still one.
+
+        Args:
+            text: all of it.
+            low: the first character of the part.
+            high: the one behind its last; None: the end of the text.
+        """
+        high = len(text) if high is None else high
+        if self._whole:
+            return [Piece(f"{high - low:,} characters", hidden=True)] if low < high else []
+        pieces, at = [], low
         for start, end, kind in self._spans(text):
+            if end <= low or start >= high:
+                continue
             if start > at:
-                pieces.append(Piece(text[at:start], False, marked))
-            pieces.append(Piece(_label(kind), True, marked))
+                pieces.append(Piece(text[at:start]))
+            if start >= low:  # else the part before shows it
+                pieces.append(Piece(_label(kind), hidden=True))
             at = end
-        return [*pieces, Piece(text[at:], False, marked)] if at < len(text) else pieces
+        return [*pieces, Piece(text[at:high])] if at < high else pieces
 
     def masked(self, text: str) -> str:
         """The text with each identifier replaced by the name of its type in brackets."""
@@ -96,7 +112,7 @@ class Masker:
             at = bisect_left(self._texts, text[-length:])
             if at < len(self._texts) and self._texts[at].startswith(text[-length:]):
                 yield len(text) - length, len(text), self._types[at]
-        backwards = text[: _EDGE_WORDS * 40][::-1]
+        backwards = text[: _EDGE_SYMBOLS * 40][::-1]
         for length in _tails(backwards):
             at = bisect_left(self._reversed, (backwards[-length:], ""))
             if at < len(self._reversed) and self._reversed[at][0].startswith(backwards[-length:]):
@@ -104,9 +120,9 @@ class Masker:
 
 
 def _tails(text: str) -> list[int]:
-    """Lengths of a text's last few words with what follows them, those too short to tell left out."""
-    last = text[-_EDGE_WORDS * 40 :]
-    starts = [m.start() for m in _WORD.finditer(last)][-_EDGE_WORDS:]
+    """Lengths of a text's last few words and signs with what follows them, those too short to tell left out."""
+    last = text[-_EDGE_SYMBOLS * 40 :]
+    starts = [m.start() for m in _SYMBOL.finditer(last)][-_EDGE_SYMBOLS:]
     return [len(last) - start for start in starts if len(last) - start >= _EDGE]
 
 

@@ -16,12 +16,15 @@ from pipelines.review.listing import Filters, facet_label
 from pipelines.review.masking import Piece
 from pipelines.review.opened import Review
 from pipelines.review.sessions import Session
-from pipelines.review.shown import cut, visible
+from pipelines.review.shown import cut, left_out, visible
 from pipelines.review.texts import Marked
 from pipelines.review.verdicts import ACTIONS, OUTCOMES, VERDICTS, agreement
 
 AROUND, SPAN, PREVIEW = 4_000, 20_000, 240  # characters that are shown
 NEAR = 20  # members of a cluster that are listed
+
+Reader = Callable[[str, int, int], list[Piece]]
+"""Turns the part of a text between two places into pieces."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +108,14 @@ def preview(review: Review, item: Item) -> str:
 
 
 def masked(review: Review, item: Item) -> Shown:
-    """An item's generation with everything masked."""
+    """An item's generation with everything masked; a prompt that may be training text is hidden whole."""
     if item.kind == IDENTIFIER:
         return Shown(None, [Piece(item.masked.strip("[]"), hidden=True, marked=True)], "")
-    return _shown(review.texts.generation(item), review.masker.pieces)
+    text = review.texts.generation(item)
+    shown = _shown(text, review.masker.pieces)
+    if text.safe_prompt or not text.prompt:
+        return shown
+    return replace(shown, prompt=[Piece(f"{len(text.prompt):,} characters", hidden=True)])
 
 
 def revealed(review: Review, item: Item) -> Shown:
@@ -121,17 +128,33 @@ def revealed_excerpt(review: Review, item: Item, document: str) -> Shown:
     return _shown(review.texts.excerpt(item, document), _raw)
 
 
-def _raw(text: str) -> list[Piece]:
-    return [Piece(text)] if text else []
+def _raw(text: str, low: int, high: int) -> list[Piece]:
+    return [Piece(text[low:high])] if low < high else []
 
 
-def _shown(text: Marked, pieces: Callable[[str], list[Piece]]) -> Shown:
+def _shown(text: Marked, read: Reader) -> Shown:
+    """Cut a long text around its span; what is hidden was decided by all of it."""
+    whole, start = text.before + text.span + text.after, len(text.before)
+    end = start + len(text.span)
+    first, last, behind = max(0, start - AROUND), min(end, start + SPAN), min(len(whole), end + AROUND)
     parts = [
-        *pieces(cut(text.before, AROUND, keep_end=True)),
-        *(replace(piece, marked=True) for piece in pieces(cut(text.span, SPAN))),
-        *pieces(cut(text.after, AROUND)),
+        *_left_out(first),
+        *read(whole, first, start),
+        *(replace(piece, marked=True) for piece in read(whole, start, last)),
+        *_left_out(end - last),
+        *read(whole, end, behind),
+        *_left_out(len(whole) - behind),
     ]
-    return Shown(None if text.prompt is None else pieces(cut(text.prompt, AROUND)), parts, text.note)
+    return Shown(None if text.prompt is None else _opening(text.prompt, read), parts, text.note)
+
+
+def _opening(text: str, read: Reader) -> list[Piece]:
+    end = min(len(text), AROUND)
+    return [*read(text, 0, end), *_left_out(len(text) - end)]
+
+
+def _left_out(count: int) -> list[Piece]:
+    return [Piece(f" {left_out(count)} ")] if count else []
 
 
 def progress_page(review: Review, session: Session) -> HTMLResponse:

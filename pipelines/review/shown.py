@@ -17,9 +17,11 @@ def visible(text: str) -> str:
     return "".join(c if c in _KEPT or unicodedata.category(c) == "Zs" else inert(c) for c in text)
 
 
-def cut(text: str, most: int, keep_end: bool = False) -> str:
-    """The first `most` characters, or the last; how many were left out is said in their place."""
-    if len(text) <= most:
-        return text
-    left_out = f"[{len(text) - most:,} characters left out]"
-    return f"{left_out} {text[-most:]}" if keep_end else f"{text[:most]} {left_out}"
+def cut(text: str, most: int) -> str:
+    """The first `most` characters; how many were left out is said in their place."""
+    return text if len(text) <= most else f"{text[:most]} {left_out(len(text) - most)}"
+
+
+def left_out(count: int) -> str:
+    """What stands in the place of so many characters."""
+    return f"[{count:,} characters left out]"

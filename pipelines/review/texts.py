@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from extraction.token_bytes import TokenBytes
 
 AROUND = 400  # characters of a document on each side of the span
-_TOKENS = ("request_id", "prompt_token_ids", "token_ids")
+_TOKENS = ("request_id", "family", "prompt_token_ids", "token_ids")
+_NO_TRAINING_TEXT = ("empty", "public", "repeat")  # kinds of families in whose prompts none can stand
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Marked:
         after: what follows it.
         prompt: what the model was given; None where that is not known.
         note: why something is missing; empty where nothing is.
+        safe_prompt: whether no training text can stand in the prompt; the tagger has not looked at it.
     """
 
     before: str
@@ -40,6 +42,7 @@ class Marked:
     after: str
     prompt: str | None = None
     note: str = ""
+    safe_prompt: bool = True
 
 
 class Texts:
@@ -117,7 +120,12 @@ class Texts:
         before, span, after = self._table.decode(found["token_ids"] if found else ()).partition(text)
         if found is None or not span:
             return None
-        return Marked(before, span, after, self._table.decode(found["prompt_token_ids"]))
+        prompt, safe = self._table.decode(found["prompt_token_ids"]), self._is_safe(found["family"])
+        return Marked(before, span, after, prompt, safe_prompt=safe)
+
+    def _is_safe(self, family: str) -> bool:
+        families = (self._config.get("prompts") or {}).get("families") or {}
+        return (families.get(family) or {}).get("kind") in _NO_TRAINING_TEXT
 
     def document_ids(self, item: Item) -> list[str]:
         """The first of the documents that hold an item."""

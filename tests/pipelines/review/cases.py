@@ -111,7 +111,12 @@ def write_run(folder: Path, rows: list[dict[str, Any]] | None = None, retention:
     ]
     table = pa.Table.from_pylist(listed, schema=LISTING_SCHEMA)
     pq.write_table(table, folder / "identifiers" / "in_corpus.parquet")
-    config = {"model": {"tokenizer": "bytes"}, "budgets": [10_000, 20_000], "corpus": {"index": None}}
+    config: dict[str, Any] = {
+        "model": {"tokenizer": "bytes"},
+        "budgets": [10_000, 20_000],
+        "corpus": {"index": None},
+    }
+    config["prompts"] = {"families": {name: {"kind": name} for name in ("empty", "public", "prefix")}}
     config |= {"retention": retention.isoformat()} if retention else {}
     (folder / "run.json").write_text(json.dumps({"run": "small-0001", "config": config}))
     (folder / "report.json").write_text(json.dumps(report_cases.report()))

@@ -16,6 +16,9 @@ KNOWN = {"Ada Whitcombe": "PERSON", "Ada": "PERSON", "20481377": "ACCOUNT_NUMBER
         ("nothing here, 12 of 345", "nothing here, 12 of 345"),
         ("and to Ada Whitc", "and to [full name]"),  # cut off by the end of the passage
         ("itcombe wrote", "[full name] wrote"),
+        ("itcombe, he wrote", "[full name], he wrote"),
+        ("written to (Ada Whitc", "written to ([full name]"),
+        ("xample.com>, hello", "[email address]>, hello"),
         ("", ""),
     ],
 )
@@ -59,5 +62,22 @@ def test_what_steers_is_shown_and_does_nothing(text, shown):
 
 def test_long_texts_are_cut_and_say_so():
     assert cut("abcdef", 4) == "abcd [2 characters left out]"
-    assert cut("abcdef", 4, keep_end=True) == "[2 characters left out] cdef"
     assert cut("abc", 4) == "abc"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (0, 8, ["Dear ", "full name"]),
+        (8, 25, [", hello"]),  # the name begins before it
+        (8, 33, [", hello ", "full name", " and"]),
+        (0, 0, []),
+    ],
+)
+def test_a_part_hides_what_the_whole_text_hides(low, high, shown):
+    text = "Dear Ada Whitcombe, hello Ada and goodbye"
+    assert [piece.text for piece in Masker(KNOWN).pieces(text, low, high)] == shown
+
+
+def test_a_part_of_a_text_that_is_hidden_whole():
+    assert [piece.text for piece in Masker(KNOWN, whole=True).pieces("Dear Ada", 2, 5)] == ["3 characters"]

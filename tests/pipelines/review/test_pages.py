@@ -1,8 +1,13 @@
+import html
+import json
 import re
 
+import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
 
+from extraction.records import GENERATION_SCHEMA
+from pipelines.parts import PartStore
 from pipelines.review import log, pages
 from pipelines.review.app import make_app
 from pipelines.review.guard import HEADERS, Sites
@@ -341,3 +346,74 @@ def test_hostile_notes_are_inert_too(run):
     client.submit("/items/a1/verdict", verdict="private", note="</textarea><script>x</script>\u202e")
     page = client.get("/items/a1").text
     assert "<script>x" not in page and "\u202e" not in page
+
+
+def test_an_identifier_across_the_ends_of_the_span_is_hidden(run):
+    """The passage begins and ends within identifiers that the whole generation shows."""
+    span = "Whitcombe, your letter has come and is being read by all of us here at the desk of Tomas"
+    rows = [cases.passage("s1", span)]
+    folder = cases.write_run(run.parent / "cut", rows)
+    generations = PartStore(str(folder / "generations"))
+    (row,) = generations.read("part-00000").to_pylist()
+    row["token_ids"] = cases.byte_ids(f"Dear Ms {span} Hale, who signs.")
+    generations.publish("part-00000", pa.Table.from_pylist([row], schema=GENERATION_SCHEMA), {})
+    client = browser(folder, "rosa")
+    page = client.get("/items/s1").text
+    assert "your letter has come" in page
+    assert not any(part in page for part in ("Whitcombe", "Tomas", "Hale"))
+
+
+def test_a_prompt_that_is_training_text_is_hidden_until_it_is_revealed(run):
+    rows = [cases.passage("p1", cases.LETTER, families=["prefix"], request_ids=["prefix-p1"])]
+    client = browser(cases.write_run(run.parent / "prefix", rows), "rosa")
+    page = client.get("/items/p1").text
+    assert cases.PROMPT.strip() not in page and f"{len(cases.PROMPT)} characters" in page
+    assert cases.PROMPT.strip() in client.submit("/items/p1/reveal", reason="a customer asked").text
+
+
+def test_a_row_says_its_cluster_and_whether_the_control_gives_it(run):
+    rows = re.findall(r'<a class="row".*?</a>', browser(run, "vera").get("/").text, re.S)
+    by_id = {re.search(r"/items/(\w+)", row).group(1): row for row in rows}
+    assert "cluster of 2" in by_id["b1"] and "cluster of" not in by_id["a1"]
+    assert "control: no" in by_id["a1"] and "control: gives it too" in by_id["c1"]
+    assert "control:" not in by_id["d1"]  # nobody knows
+
+
+def test_places_are_said_where_documents_hold_a_text_more_than_once(tmp_path):
+    rows = [cases.passage("a1", cases.LETTER, document_count=1, occurrences=3)]
+    page = browser(cases.write_run(tmp_path / "often", rows), "vera").get("/items/a1").text
+    assert "1 document holds it in 3 places" in page
+
+
+def test_a_page_that_hides_whole_texts_says_so(run):
+    assert "Masked whole." in browser(run, "rosa", whole=True).get("/items/b1").text
+
+
+def test_hostile_document_ids_are_inert_and_can_be_asked_for(tmp_path):
+    name = '\u202edoc\x1b"><b>\0'
+    rows = [cases.passage("a1", cases.LETTER, document_ids=[name])]
+    client = browser(cases.write_run(tmp_path / "ids", rows), "rosa")
+    page = client.get("/items/a1").text
+    assert (
+        not set(INVISIBLE) & set(page)
+        and "<b>" not in page.split("<main", 1)[1].split("Training documents")[1]
+    )
+    chosen = page.split('<select name="document">')[1]
+    shown = html.unescape(re.search(r'<option value="([^"]*)"', chosen).group(1))
+    answer = client.submit("/items/a1/excerpt", document=shown, reason="whose letter is it")
+    assert "index is not here" in answer.text  # it was known; there is no index to read it from
+    assert json.loads(last(client).details)["document"] == name
+
+
+def test_a_second_server_that_asks_for_two_people_blinds_the_first(run):
+    first = cases.opened(run)
+    rosa = cases.Browser(first)
+    rosa.login("rosa")
+    cases.opened(run, two_people=True).store.close()
+    rosa.submit("/items/a1/verdict", verdict="private", note="the first says so")
+    first.sessions._open.clear()
+    rolf = cases.Browser(first)
+    rolf.login("rolf")
+    assert "the first says so" not in rolf.get("/items/a1").text
+    assert rolf.get("/?verdict=private").text.count('class="row"') == 0
+    assert rolf.submit("/export", kind="verdicts.csv").status_code == 403
