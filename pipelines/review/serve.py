@@ -1,6 +1,7 @@
 """Serves the page: on the loopback address, or elsewhere for named users over an encrypted way."""
 
 import socket
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -53,6 +54,8 @@ def serve(run: Path, options: Options, binding: Binding, ready: Callable[[str], 
     import uvicorn
 
     check_binding(binding, with_users=bool(options.access.users))
+    if binding.tls:
+        _check_tls(*binding.tls)
     with review_lock(run, alone=False), _listening(binding) as listening:
         port = int(listening.getsockname()[1])
         sites = _sites(binding, port)
@@ -96,11 +99,26 @@ def check_binding(binding: Binding, with_users: bool) -> None:
         raise InputError(f"{where}: name its --public-url, as https://review.example")
 
 
+def _check_tls(certificate: Path, key: Path) -> None:
+    """Try both files before anything is opened.
+
+    Raises:
+        InputError: they cannot be used together.
+    """
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+    except OSError as error:  # ssl.SSLError is one too
+        reason = (
+            error.strerror if error.errno and not isinstance(error, ssl.SSLError) else "no such pair in PEM"
+        )
+        raise InputError(f"--tls-cert {certificate}, --tls-key {key}: not usable ({reason})") from None
+
+
 def _sites(binding: Binding, port: int) -> Sites:
     if binding.public_url:
         return Sites(frozenset({binding.public_url.rstrip("/").lower()}))
-    local = Sites.loopback(port)
-    return Sites(frozenset(o.replace("http:", "https:") for o in local.origins)) if binding.tls else local
+    local = Sites.loopback(port).origins | {_own_url(Binding(binding.host), port)}
+    return Sites(frozenset(o.replace("http:", "https:") for o in local) if binding.tls else local)
 
 
 def _own_url(binding: Binding, port: int) -> str:
@@ -114,6 +132,7 @@ def _listening(binding: Binding) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((binding.host, binding.port))
+        listening.listen()  # who asks before the page is ready waits, and is not refused
     except OSError as error:
         listening.close()
         raise InputError(

@@ -2,7 +2,9 @@
 
 import os
 import re
+import shutil
 import signal
+import ssl
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -97,6 +99,7 @@ def test_it_listens_on_the_loopback_address_and_sends_no_text_to_the_terminal(ru
         (["--mask", "nothing"], "--mask"),
         (["--users", "missing.yaml"], "no such file"),
         (["--add-user", "ada:admin"], "--users"),
+        (["--two-people"], "--users"),
     ],
 )
 def test_wrong_use_is_one_line(run, command, arguments, said):
@@ -110,3 +113,48 @@ def test_a_folder_without_a_run_is_named(tmp_path, command):
     (tmp_path / "empty").mkdir()
     status, _, err = command("review", tmp_path / "empty")
     assert status == 2 and "nothing to review" in err
+
+
+def certificate(folder):
+    """A self-signed certificate for the loopback address, and its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl on this machine")
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"]
+    names = ["-subj", "/CN=review", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(
+        [openssl, "req", "-x509", *kind, *names, "-keyout", key, "-out", cert],
+        check=True,
+        capture_output=True,
+    )
+    return cert, key
+
+
+def test_it_speaks_tls_with_a_certificate(run, tmp_path):
+    cert, key = certificate(tmp_path)
+    with serving(run, "--tls-cert", str(cert), "--tls-key", str(key)) as (_, address, token):
+        assert address.startswith("https://127.0.0.1:")
+        trusted = ssl.create_default_context(cafile=str(cert))
+        with httpx.Client(base_url=address, headers={"origin": address}, verify=trusted) as client:
+            answer = client.post("/login", data={"secret": token})
+            assert answer.status_code == 303 and "Secure" in answer.headers["set-cookie"]
+            assert client.get("/items/a1").status_code == 200
+            elsewhere = {"origin": address.replace("https:", "http:")}
+            assert client.post("/login", data={"secret": token}, headers=elsewhere).status_code == 403
+        with pytest.raises(httpx.TransportError), httpx.Client(trust_env=False) as plain:
+            plain.get(address.replace("https:", "http:"))
+
+
+def test_what_is_no_certificate_is_named_before_anything_is_opened(run, tmp_path, command):
+    cert, key = certificate(tmp_path)
+    for first, second in ((key, cert), (tmp_path / "none.pem", key)):
+        status, _, err = command("review", run, "--tls-cert", first, "--tls-key", second)
+        assert status == 2 and str(first) in err and err.count("\n") == 1
+    assert not (run / "review.sqlite").exists()
+
+
+def test_another_loopback_address_answers_to_itself(run):
+    with serving(run, "--host", "127.0.0.9") as (_, address, token):
+        assert address.startswith("http://127.0.0.9:")
+        logged_in(address, token).close()
