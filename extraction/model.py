@@ -136,12 +136,13 @@ def token_ids(tokenizer: Any, text: str) -> list[int]:
     return ids
 
 
-def load_model(settings: ModelSettings, device: str = "cpu") -> Any:
+def load_model(settings: ModelSettings, device: str = "cpu", **options: Any) -> Any:
     """Load the model for inference.
 
     Args:
         settings: which model, in which number format.
         device: a torch device name.
+        options: others of `from_pretrained`.
 
     Returns:
         A `transformers` causal language model in evaluation mode on `device`.
@@ -152,7 +153,15 @@ def load_model(settings: ModelSettings, device: str = "cpu") -> Any:
     path = model_path(settings)
     from transformers import AutoModelForCausalLM
 
-    return _loaded(AutoModelForCausalLM, path, settings, device)
+    return _loaded(AutoModelForCausalLM, path, settings, device, **options)
+
+
+def load_classifier(settings: ModelSettings, device: str = "cpu", **options: Any) -> Any:
+    """The same for a sequence classifier."""
+    path = model_path(settings)
+    from transformers import AutoModelForSequenceClassification
+
+    return _loaded(AutoModelForSequenceClassification, path, settings, device, **options)
 
 
 def load_masked_model(settings: ModelSettings, device: str = "cpu") -> Any:
@@ -163,7 +172,7 @@ def load_masked_model(settings: ModelSettings, device: str = "cpu") -> Any:
     return _loaded(AutoModelForMaskedLM, path, settings, device)
 
 
-def _loaded(kind: Any, path: Path, settings: ModelSettings, device: str) -> Any:
+def _loaded(kind: Any, path: Path, settings: ModelSettings, device: str, **options: Any) -> Any:
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # workers share the terminal with the run's own bar
@@ -178,6 +187,7 @@ def _loaded(kind: Any, path: Path, settings: ModelSettings, device: str) -> Any:
                 trust_remote_code=settings.trust_remote_code,
                 local_files_only=True,
                 output_loading_info=True,
+                **options,
             )
     except Exception as error:  # as above: no common base class
         raise InputError(_cannot_load("model.path", path, error)) from error

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-Scope = Literal["label_only", "top_k_probabilities", "log_probabilities", "full_logits"]
+Scope = Literal["label_only", "top_k_probabilities", "log_probabilities", "full_logits", "weights"]
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 """From the least that can be observed to the most."""
@@ -21,6 +21,7 @@ NEEDS: Mapping[str, Scope] = {
     "conditional": "log_probabilities",
     "lira": "log_probabilities",
     "rmia": "log_probabilities",
+    "gmint": "weights",
 }
 """The least scope that each score can be computed in. Min-K%++ looks at the whole vocabulary at each place."""
 

@@ -54,16 +54,49 @@ class Cohort:
     crossing: int
 
 
+@dataclass(frozen=True)
+class Columns:
+    """Which columns or keys of a file are read.
+
+    Attributes:
+        id: of the id.
+        text: of the text; None where records have none.
+        group: of what a record belongs to; None where nothing is known.
+        values: others that are wanted.
+    """
+
+    id: str
+    text: str | None
+    group: str | None
+    values: tuple[str, ...] = ()
+
+
 def read_cohorts(config: AuditConfig) -> tuple[Cohort, Cohort]:
-    """Read both cohorts and drop what cannot be used: without text, twice, or on both sides.
+    """Read both cohorts of an audit and drop what cannot be used.
 
     Raises:
         InputError: a file cannot be read, lacks a declared column, or an id comes twice in it.
     """
-    loaded = [read_records(path, config) for path in (config.members, config.nonmembers)]
+    values = (*config.compare, *config.subgroups)
+    columns = Columns(config.id_column, config.text_column, config.group_column, values)
+    members, others = (read_records(path, columns) for path in (config.members, config.nonmembers))
+    return parted_cohorts(members, others, config.near_duplicate)
+
+
+def parted_cohorts(
+    members: Sequence[Record], others: Sequence[Record], near_duplicate: float
+) -> tuple[Cohort, Cohort]:
+    """Drop what cannot be used: without text, twice in its cohort, or on both sides.
+
+    Args:
+        members: one cohort.
+        others: the other.
+        near_duplicate: similarity from which two texts are near duplicates.
+    """
+    loaded = [members, others]
     usable = [_usable(records) for records in loaded]
     kept = [[one for one, reason in side if reason is None] for side in usable]
-    both = crossing(_identities(kept[0]), _identities(kept[1]), config.near_duplicate)
+    both = crossing(_identities(kept[0]), _identities(kept[1]), near_duplicate)
     cohorts = []
     for records, side, own, places in zip(loaded, usable, kept, both, strict=True):
         reasons = Counter(reason for _, reason in side if reason) + Counter(places.values())
@@ -78,34 +111,33 @@ def read_cohorts(config: AuditConfig) -> tuple[Cohort, Cohort]:
     return cohorts[0], cohorts[1]
 
 
-def read_records(path: Path, config: AuditConfig) -> list[Record]:
-    """Read one cohort.
+def read_records(path: Path, columns: Columns) -> list[Record]:
+    """Read one file of records.
 
     Raises:
-        InputError: it cannot be read, lacks a declared column, or an id comes twice.
+        InputError: it cannot be read, lacks a wanted column, or an id comes twice.
     """
     rows = read_table(path).to_pylist() if path.suffix.lower() in TABLES else list(_lines(path))
     known = {name for row in rows for name in row}
-    wanted = [config.id_column, config.text_column, config.group_column, *config.compare, *config.subgroups]
-    for name in wanted:
+    for name in (columns.id, columns.text, columns.group, *columns.values):
         if rows and name is not None and name not in known:
             raise InputError(f"{path}: no column {name!r}; it has: {', '.join(sorted(known))}")
-    records = [_record(row, config) for row in rows]
+    records = [_record(row, columns) for row in rows]
     if len({one.id for one in records}) < len(records):
         raise InputError(f"{path}: an id comes twice; give each record its own")
     return records
 
 
-def _record(row: Mapping[str, Any], config: AuditConfig) -> Record:
-    text = None if config.text_column is None else str(row.get(config.text_column) or "")
-    group = _known(row.get(config.group_column)) if config.group_column else None
-    apart = (config.id_column, config.group_column)
+def _record(row: Mapping[str, Any], columns: Columns) -> Record:
+    text = None if columns.text is None else str(row.get(columns.text) or "")
+    group = _known(row.get(columns.group)) if columns.group else None
+    apart = (columns.id, columns.group)
     fields = (f"{name}={value}" for name, value in sorted(row.items()) if name not in apart)
     return Record(
-        id=str(row.get(config.id_column)),
+        id=str(row.get(columns.id)),
         text=text,
         group=None if group is None else str(group),
-        values={name: _known(row.get(name)) for name in (*config.compare, *config.subgroups)},
+        values={name: _known(row.get(name)) for name in columns.values},
         words=" ".join(fields) if text is None else text,
     )
 

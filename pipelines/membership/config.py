@@ -11,7 +11,7 @@ from extraction.membership.scopes import NEEDS, Scope, within
 from extraction.membership.scores import NAMES
 from extraction.model import ModelSettings
 from extraction.settings import Settings
-from pipelines.membership.settings import ScoreSettings
+from pipelines.membership.settings import GMINT, ScoreSettings
 
 ASKED_ANEW = ("model", "device", "scope", "scores", "out")
 """What may change between audits of one plan: another revision, or another view of it, wherever it runs."""
@@ -94,7 +94,7 @@ class AuditConfig(Settings):
             raise ValueError(f"attacks: {name} needs scope {NEEDS[name]}, which shows more than {self.scope}")
         if self.scores is None and name not in self.scoring.names:
             known = ", ".join(self.scoring.names)
-            lacking = " with what `scoring` names" if name in NAMES else ""
+            lacking = " with what `scoring` names" if name in (*NAMES, GMINT) else ""
             raise ValueError(f"attacks: {name} cannot be computed{lacking}; these can: {known}")
         if self.scores is None and self.text_column is None:
             raise ValueError("text_column: a language model scores texts; name their column")

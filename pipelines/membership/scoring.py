@@ -1,11 +1,12 @@
 """Reads texts through the models that membership scores need, and only as far as the wanted scores need them."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import dropwhile, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from extraction.errors import InputError
 from extraction.membership.perturb import neighbours
@@ -15,7 +16,10 @@ from extraction.model import ModelSettings, load_tokenizer, token_ids
 from extraction.scoring import LogProbs, Scorer, Text, TokenScores
 from index.pieces import ReadOptions
 from index.sources import list_pieces, read_documents
-from pipelines.membership.settings import ScoreSettings
+from pipelines.membership.settings import GMINT, ScoreSettings
+
+if TYPE_CHECKING:
+    from pipelines.membership.gradients import GradientScore
 
 PREFIX_RECORDS = 8
 CHUNK = 512
@@ -88,6 +92,7 @@ class Scoring:
         shadows: the same.
         before: token ids of texts that are no members, for the conditional score.
         population: what is usual for texts that are no members; None where no shadow model is wanted.
+        gradients: the gmint score; None where it is not wanted.
     """
 
     model: Reader
@@ -97,6 +102,7 @@ class Scoring:
     shadows: tuple[Reader, ...]
     before: tuple[int, ...]
     population: Population | None
+    gradients: "GradientScore | None"
 
     @classmethod
     def load(
@@ -125,6 +131,7 @@ class Scoring:
             shadows=tuple(map(beside, settings.shadows)) if asked else (),
             before=_before(reader, settings.prefix) if settings.prefix and "conditional" in names else (),
             population=None,
+            gradients=_gradients(model, settings) if GMINT in names else None,
         )
         if settings.population is None or not asked:
             return loaded
@@ -133,8 +140,9 @@ class Scoring:
     def score(self, texts: Sequence[str]) -> list[ScoredText]:
         """Score some texts; the scores of one do not depend on the others."""
         found = []
-        for text, (read, cut) in zip(texts, self._read(texts), strict=True):
-            scores = membership_scores(text, read, self.settings.k, self.population)
+        gradients = self.gradients.scores(texts) if self.gradients else [math.nan] * len(texts)
+        for text, (read, cut), own in zip(texts, self._read(texts), gradients, strict=True):
+            scores = {**membership_scores(text, read, self.settings.k, self.population), GMINT: own}
             wanted = {name: scores[name] for name in scores if name in self.wanted}
             found.append(ScoredText(wanted, read.log_probs.size, cut))
         return found
@@ -199,6 +207,14 @@ def records_of(source: Path, options: ReadOptions) -> Iterator[tuple[str, str]]:
     """
     for batch in read_documents(list_pieces([source], options), options):
         yield from zip(batch.ids.to_pylist(), batch.texts.to_pylist(), strict=True)
+
+
+def _gradients(model: ModelSettings, settings: ScoreSettings) -> "GradientScore | None":
+    if settings.gradients is None:
+        return None
+    from pipelines.membership.gradients import GradientScore
+
+    return GradientScore.trained(model, settings.gradients)
 
 
 def _before(model: Reader, source: Path) -> tuple[int, ...]:

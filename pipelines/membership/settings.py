@@ -4,9 +4,21 @@ from pathlib import Path
 
 from pydantic import Field, model_validator
 
+from extraction.gmint.settings import GmintMethod
 from extraction.membership.scores import NAMES
 from extraction.model import ModelSettings
 from extraction.settings import Settings
+
+GMINT = "gmint"
+"""The score of a MINT model over gradients, which `membership.scores` knows nothing of."""
+
+
+class GradientSettings(Settings):
+    """What a MINT model is trained on before it scores the cohorts' records."""
+
+    members: Path = Field(description="Records that the model was trained on, none of them in a cohort.")
+    nonmembers: Path = Field(description="The same of records that it was not trained on.")
+    method: GmintMethod = Field(GmintMethod(), description="The choices of the method.")
 
 
 class ScoreSettings(Settings):
@@ -29,6 +41,9 @@ class ScoreSettings(Settings):
         None,
         description="Records that neither the model nor a shadow model saw, in no cohort; for LiRA and RMIA.",
     )
+    gradients: GradientSettings | None = Field(
+        None, description="Records to train a MINT model on, for the gmint score."
+    )
 
     @model_validator(mode="after")
     def _shadows_with_population(self) -> "ScoreSettings":
@@ -48,4 +63,5 @@ class ScoreSettings(Settings):
             "lira": not self.shadows,
             "rmia": not self.shadows,
         }
-        return tuple(name for name in NAMES if not lacking.get(name))
+        found = tuple(name for name in NAMES if not lacking.get(name))
+        return found if self.gradients is None else (*found, GMINT)

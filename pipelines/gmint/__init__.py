@@ -1,0 +1,1 @@
+"""gMINT audits from files: `extraction membership gmint`, and the published experiment in the small."""

@@ -1,0 +1,134 @@
+"""Makes a gMINT audit from its configuration: every model on every data set, each once, however often it is started."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from extraction.gmint.audit import audit
+from extraction.model import model_fingerprint
+from pipelines.digests import file_digest
+from pipelines.gmint.config import GmintConfig
+from pipelines.gmint.models import load_subjects
+from pipelines.gmint.records import labelled_samples, read_sides
+from pipelines.gmint.result import LIMITATIONS, Cell, read_cell, write_cell
+from pipelines.gmint.table import in_markdown
+from pipelines.membership.cohorts import Cohort
+from pipelines.membership.result import Counted
+from pipelines.parts import write_file, write_json
+from pipelines.progress import progress, say
+from pipelines.rundir import RunDirectory
+
+RESULT, TABLE, CELLS = "gmint.json", "table.md", "cells"
+Digests = dict[str, dict[str, str]]
+
+
+def run_gmint(config: GmintConfig) -> tuple[list[Cell], list[Path]]:
+    """Audit every model on every data set, by each protocol that the data set has records for.
+
+    Returns:
+        What was found, and the paths written: gmint.json and table.md.
+
+    Raises:
+        InputError: a model or a file cannot be read, the folder was made from others, or there are too few records.
+    """
+    digests = _digests(config)
+    run = RunDirectory(config.folder)
+    state = run.open(config.model_dump(mode="json"), _fingerprints(config, digests))
+    (config.folder / CELLS).mkdir(mode=0o700, exist_ok=True)
+    cells = []
+    for model, data, protocol in _places(config):
+        path = config.folder / CELLS / f"{model}.{data}.{protocol}.json"
+        if not path.exists():
+            write_cell(_cell(config, digests, model, data, protocol), path)
+        cells.append(read_cell(path))
+        say(f"{model} on {data}, {protocol}-database: done")
+    write_json(str(config.folder / RESULT), _record(config, cells))
+    write_file(str(config.folder / TABLE), in_markdown(cells).encode())
+    run.write({**state, "status": "complete"})
+    return cells, [config.folder / RESULT, config.folder / TABLE]
+
+
+def _places(config: GmintConfig) -> Iterator[tuple[str, str, str]]:
+    for model in config.models:
+        for data, found in config.data.items():
+            for protocol in found.others:
+                yield model, data, protocol
+
+
+def _cell(config: GmintConfig, digests: Digests, model: str, data: str, protocol: str) -> Cell:
+    sides = read_sides(config, data, protocol)
+    loaded = load_subjects(config, config.model(model, data))
+    under_test = loaded.subjects.under_test
+    labelled = labelled_samples(config, sides, loaded.tokenizer, under_test.model)
+    with progress(f"gradients of {model} on {data}", "samples", 2 * len(labelled.samples)) as shown:
+        found = audit(
+            loaded.subjects,
+            labelled,
+            config.samples,
+            config.method,
+            config.seed,
+            lambda count: shown.advance(count),
+        )
+    return Cell(
+        model=model,
+        data=data,
+        protocol=protocol,
+        weights=sum(one.numel() for one in under_test.model.parameters()),
+        layers=found.parameters,
+        columns=found.written.width,
+        projected=found.written.projected,
+        vmapped=found.written.vmapped,
+        members=_counted(sides.members),
+        others=_counted(sides.others),
+        digests={
+            "model": digests["models"][f"{model}/{data}"],
+            **_of_files(config, digests, data, protocol),
+        },
+        findings=found.findings,
+    )
+
+
+def _counted(cohort: Cohort) -> Counted:
+    return Counted(cohort.loaded, len(cohort.kept), cohort.dropped)
+
+
+def _of_files(config: GmintConfig, digests: Digests, data: str, protocol: str) -> dict[str, str]:
+    found = config.data[data]
+    return {str(path): digests["files"][str(path)] for path in (found.members, *found.others[protocol])}
+
+
+def _digests(config: GmintConfig) -> Digests:
+    """Of every model and every file, before anything is written: what is missing is found now."""
+    paths = {
+        path
+        for found in config.data.values()
+        for own in found.others.values()
+        for path in (found.members, *own)
+    }
+    return {
+        "models": {
+            f"{model}/{data}": model_fingerprint(config.model(model, data))
+            for model in config.models
+            for data in config.data
+        },
+        "files": {str(path): file_digest(path) for path in sorted(paths)},
+    }
+
+
+def _fingerprints(config: GmintConfig, digests: Digests) -> dict[str, Any]:
+    """What would change a result: the memory that gradients may take, and where the result goes, do not."""
+    asked = config.model_dump(mode="json", exclude={"name": True, "out": True, "method": {"memory_mb"}})
+    return {**asked, "digests": digests}
+
+
+def _record(config: GmintConfig, cells: list[Cell]) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "name": config.name,
+        "kind": config.kind,
+        "method": config.method.model_dump(mode="json"),
+        "seed": config.seed,
+        "cells": [{**asdict(cell), "holds": cell.holds} for cell in cells],
+        "limitations": LIMITATIONS,
+    }

@@ -1,0 +1,1 @@
+"""The published gMINT experiment in the small: data and models made here, in minutes on two cores."""
