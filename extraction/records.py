@@ -37,6 +37,7 @@ class Generation:
         logprobs: natural logarithm of each token's probability under the unmodified model; as long as `token_ids`,
             or empty where the engine returns none.
         finish_reason: `stop`, `length` or `failed`.
+        tokenised_again: a server gave text without token ids, so these were made from the text.
     """
 
     request_id: str
@@ -46,6 +47,7 @@ class Generation:
     token_ids: list[int]
     logprobs: list[float]
     finish_reason: str
+    tokenised_again: bool = False
 
 
 REQUEST_SCHEMA = pa.schema(
@@ -68,6 +70,7 @@ GENERATION_SCHEMA = pa.schema(
         ("token_ids", pa.list_(pa.int32())),
         ("logprobs", pa.list_(pa.float32())),
         ("finish_reason", pa.string()),
+        ("tokenised_again", pa.bool_()),
     ]
 )
 

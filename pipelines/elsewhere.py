@@ -69,12 +69,11 @@ class Reader:
         family = record.get("family") or FAMILY
         number = self._numbers.get(family, 0)
         self._numbers[family] = number + 1
-        tokens = record.get("token_ids")
-        if tokens is None:
-            tokens = token_ids(self.tokenizer, record["text"])
-            self.retokenised += 1
+        again = record.get("token_ids") is None
+        tokens = token_ids(self.tokenizer, record["text"]) if again else record["token_ids"]
+        self.retokenised += again
         prompt = token_ids(self.tokenizer, record.get("prompt") or "")
-        return Generation(str(record["id"]), family, number, prompt, list(tokens), [], "stop")
+        return Generation(str(record["id"]), family, number, prompt, list(tokens), [], "stop", again)
 
 
 def _fault(record: dict[str, Any], vocabulary: int) -> str | None:

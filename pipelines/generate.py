@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from extraction.engines import Engine
 from extraction.engines.settings import EngineSettings, ModelSettings
 from extraction.errors import InputError
 from extraction.prompts import Prompts
@@ -16,17 +17,28 @@ from pipelines.parts import PartStore
 from pipelines.plan import Part, next_round, planned_parts, progress_of, read_requests, write_round
 from pipelines.pool import ATTEMPTS, Facts, Pool, Resources
 from pipelines.progress import LineProgress, progress, say
+from pipelines.rerun import Rerun, is_sample
 
 
 @dataclass(frozen=True)
 class GenerationJob:
-    """What a generating worker does: load the engine once, then answer the requests of one part after another."""
+    """What a generating worker does: load the engine once, then answer the requests of one part after another.
+
+    Attributes:
+        engine: what generates.
+        model: what it runs.
+        sampling: how tokens are drawn.
+        plan: what was planned.
+        generations: where each part is published.
+        again: the sample that is generated again after all parts; None: there is none.
+    """
 
     engine: EngineSettings
     model: ModelSettings
     sampling: ResolvedSampling
     plan: PartStore
     generations: PartStore
+    again: Rerun | None = None
 
     def start(self) -> Callable[[str], Facts]:
         """Load the engine in the worker's own process."""
@@ -36,21 +48,29 @@ class GenerationJob:
         parts: dict[str, Part] = {}
 
         def process(name: str) -> Facts:
+            if self.again is not None and is_sample(name):
+                self.again.compare(name, engine)
+                return {"tokens": 0, "failed": []}  # nothing of it counts
             if (facts := self.generations.facts(name)) is not None:
                 return facts
             if name not in parts:  # planned since the last look
                 parts.update((part.name, part) for part in planned_parts(self.plan))
-            requests = requests_of(read_requests(self.plan, parts[name]))
-            generations = engine.generate(requests)
-            if [g.request_id for g in generations] != [r.request_id for r in requests]:
-                raise RuntimeError("the engine did not answer each request once")
-            return publish_generations(self.generations, name, generations)
+            return self._generate(engine, parts[name])
 
         return process
 
+    def _generate(self, engine: Engine, part: Part) -> Facts:
+        requests = requests_of(read_requests(self.plan, part))
+        generations = engine.generate(requests)
+        if [g.request_id for g in generations] != [r.request_id for r in requests]:
+            raise RuntimeError("the engine did not answer each request once")
+        return publish_generations(self.generations, part.name, generations, engine.settings_used())
 
-def publish_generations(store: PartStore, name: str, generations: Sequence[Generation]) -> Facts:
-    """Publish one part of generations with its facts: tokens, and the requests that failed.
+
+def publish_generations(
+    store: PartStore, name: str, generations: Sequence[Generation], engine: Mapping[str, Any] | None = None
+) -> Facts:
+    """Publish one part of generations with its facts: tokens, the requests that failed, and what really ran.
 
     A part that is published already stays as it is, and its facts are returned: a worker whose driver died, or
     whose node was cut off for a while, may have been faster.
@@ -58,7 +78,12 @@ def publish_generations(store: PartStore, name: str, generations: Sequence[Gener
     if (before := store.facts(name)) is not None:
         return before
     failed = [g.request_id for g in generations if g.finish_reason == "failed"]
-    facts: Facts = {"tokens": sum(len(g.token_ids) for g in generations), "failed": failed}
+    facts: Facts = {
+        "tokens": sum(len(g.token_ids) for g in generations),
+        "failed": failed,
+        "tokenised_again": sum(g.tokenised_again for g in generations),
+        "engine": dict(engine or {}),
+    }
     store.publish(name, to_table(generations, GENERATION_SCHEMA), facts)
     return facts
 
@@ -96,7 +121,7 @@ class Tally:
 
 
 def generate(config: RunConfig, job: GenerationJob, prompts: Prompts, longest: Mapping[str, int]) -> None:
-    """Plan and generate until every budget is reached or no request is left.
+    """Plan and generate until every budget is reached or no request is left, and a sample of it again.
 
     Args:
         config: the run's configuration.
@@ -109,7 +134,7 @@ def generate(config: RunConfig, job: GenerationJob, prompts: Prompts, longest: M
         OSError: the disk is full or may not be written.
     """
     pending, facts = _next_parts(config, job, prompts, longest)
-    if not pending:
+    if not pending and not _left_again(job):
         return
     tokens, failed = sum(f["tokens"] for f in facts.values()), sum(len(f["failed"]) for f in facts.values())
     with progress("generate", "tokens", max(config.budgets), tokens) as shown:
@@ -130,12 +155,18 @@ def _rounds(
     longest: Mapping[str, int],
     pending: list[Part],
 ) -> Iterator[list[str]]:
-    """Names of the parts of one round after another; each is planned when the one before is generated."""
+    """Names of the parts of one round after another, each planned when the one before is generated; then the sample."""
     while pending:
         names = [part.name for part in pending]
         yield names
         pending, facts = _next_parts(config, job, prompts, longest)
         _refuse_unseen(job.generations, names, facts)
+    if sample := _left_again(job):
+        yield sample
+
+
+def _left_again(job: GenerationJob) -> list[str]:
+    return [] if job.again is None else job.again.left()
 
 
 def _next_parts(
@@ -154,6 +185,8 @@ def _next_parts(
 
 def _give_up(job: GenerationJob, tally: Tally, name: str) -> None:
     say(f"{name}: given up after {ATTEMPTS} attempts")
+    if is_sample(name):
+        return  # whether requests repeat is then not known; what they gave counts all the same
     part = next(part for part in planned_parts(job.plan) if part.name == name)
     requests = requests_of(read_requests(job.plan, part))
     tally.part_ended(name, publish_failed(job.generations, name, requests))
@@ -173,6 +206,20 @@ def failed_requests(generations: PartStore) -> list[str]:
     """Every request that failed, in order."""
     facts: dict[str, dict[str, Any]] = generations.markers()
     return [request for name in sorted(facts) for request in facts[name]["failed"]]
+
+
+def engine_used(generations: PartStore) -> dict[str, Any]:
+    """What really generated, by name, as the workers said; a list where they differed.
+
+    `tokenised_again` counts the generations that a server gave as text alone, where there are any.
+    """
+    facts = generations.markers().values()
+    told: dict[str, set[Any]] = {}
+    for name, value in (item for part in facts for item in part.get("engine", {}).items()):
+        told.setdefault(name, set()).add(value)
+    used = {n: next(iter(v)) if len(v) == 1 else sorted(map(str, v)) for n, v in told.items()}
+    again = sum(part.get("tokenised_again", 0) for part in facts)
+    return used | ({"tokenised_again": again} if again else {})
 
 
 def ranges(requests: Sequence[str]) -> list[str]:

@@ -41,7 +41,8 @@ def method_section(
 def sampled_section(config: RunConfig, run: dict[str, Any], sampling: ResolvedSampling) -> dict[str, Any]:
     """Which model was sampled, and how; its arguments are those of `method_section`."""
     # Paths of this machine say nothing to a reader of the report.
-    engine = config.engine.model_dump(mode="json", exclude={"passages", "system"}, exclude_none=True)
+    asked = config.engine.model_dump(mode="json", exclude={"passages", "system"}, exclude_none=True)
+    engine = asked | run["engine"]
     name = inert(engine.get("model_name") or Path(config.model.path or engine["kind"]).name)
     if config.model.adapter is not None:
         name = f"{name} with {inert(Path(config.model.adapter).name)}"

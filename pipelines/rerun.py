@@ -4,64 +4,72 @@ An engine that batches requests may give another text for the same request, beca
 on the batch. What was counted stays what it is; the rate says how far a run can be made again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from extraction.engines.settings import EngineSettings, ModelSettings
+from extraction.engines import Engine
 from extraction.records import Request, requests_of
-from extraction.sampling import ResolvedSampling
-from pipelines.config import RunConfig
 from pipelines.parts import PartStore
 from pipelines.plan import Part, planned_parts, read_requests
-from pipelines.pool import Facts, Pool, Resources
-from pipelines.progress import say
-from pipelines.work import Work
 
 # One row for each request of the sample. No text: `same` is all that is kept of the second generation.
 RERUN_SCHEMA = pa.schema([("request_id", pa.string()), ("same", pa.bool_())])
 
+Sample = tuple[tuple[Part, tuple[int, ...]], ...]
+_PREFIX = "parts-"
+
 
 @dataclass(frozen=True)
-class RerunJob:
-    """Generates a sample again, in a worker of its own.
+class Rerun:
+    """A sample of a run that is generated again when all of it is there, by a worker whose engine is loaded already.
 
     Attributes:
-        sample: for each part that it touches, the rows of the sampled requests.
+        requests: how many are drawn; 0: none.
+        seed: of that draw.
+        plan: what was planned.
+        generations: what it gave.
+        reruns: where the comparison is published.
     """
 
-    engine: EngineSettings
-    model: ModelSettings
-    sampling: ResolvedSampling
+    requests: int
+    seed: int
     plan: PartStore
     generations: PartStore
     reruns: PartStore
-    sample: tuple[tuple[Part, tuple[int, ...]], ...]
 
-    def start(self) -> Callable[[str], Facts]:
-        """Load the engine in the worker's own process."""
-        from extraction.engines import load_engine
+    @property
+    def name(self) -> str:
+        """Names the sample: a run that has grown since is sampled anew."""
+        return f"{_PREFIX}{len(planned_parts(self.plan)):05d}-requests-{self.requests}"
 
-        engine = load_engine(self.engine, self.model, self.sampling)
+    def left(self) -> list[str]:
+        """The sample's name, where it is still to be generated again."""
+        return [self.name] if self.requests and self.name not in self.reruns.markers() else []
 
-        def process(name: str) -> Facts:
-            requests, first = self._sampled()
-            again = [g.token_ids for g in engine.generate(requests)]
-            same = [a == b for a, b in zip(first, again, strict=True)]
-            table = pa.table([[r.request_id for r in requests], same], schema=RERUN_SCHEMA)
-            self.reruns.publish(name, table, {"requests": len(same), "agreed": sum(same)})
-            return {}
+    def compare(self, name: str, engine: Engine) -> None:
+        """Generate the sample of that name again and publish which requests gave the same tokens."""
+        requests, first = self._sampled()
+        again = [g.token_ids for g in engine.generate(requests)]
+        same = [a == b for a, b in zip(first, again, strict=True)]
+        table = pa.table([[r.request_id for r in requests], same], schema=RERUN_SCHEMA)
+        self.reruns.publish(name, table, {"requests": len(same), "agreed": sum(same)})
 
-        return process
+    def agreement(self) -> dict[str, Any] | None:
+        """`requests`, `agreed` and `share`; null where no request was sampled, or where the workers failed."""
+        facts = self.reruns.markers().get(self.name) if self.requests else None
+        if facts is None or not facts["requests"]:
+            return None
+        return {**facts, "share": facts["agreed"] / facts["requests"]}
 
     def _sampled(self) -> tuple[list[Request], list[list[int]]]:
         """The sampled requests that did not fail, and the tokens that each gave."""
         requests: list[Request] = []
         tokens: list[list[int]] = []
-        for part, rows in self.sample:
+        for part, rows in choose(planned_parts(self.plan), self.requests, self.seed):
             planned = requests_of(read_requests(self.plan, part).take(list(rows)))
             table = self.generations.read(part.name, ["request_id", "token_ids", "finish_reason"])
             for request, row in zip(planned, table.take(list(rows)).to_pylist(), strict=True):
@@ -73,26 +81,12 @@ class RerunJob:
         return requests, tokens
 
 
-def measure_agreement(config: RunConfig, work: Work, sampling: ResolvedSampling) -> None:
-    """Generate a sample of the run's requests again and put the share that agrees into run.json.
-
-    `rerun_agreement` becomes `requests`, `agreed` and `share`; null where no request is sampled, or where the
-    workers failed. A run that has grown since is sampled anew.
-    """
-    plan, reruns = work.directory.store("plan"), work.directory.store("reruns")
-    parts = planned_parts(plan)
-    name = f"parts-{len(parts):05d}-requests-{config.rerun_requests}"
-    if config.rerun_requests and name not in reruns.markers():
-        sample = choose(parts, config.rerun_requests, config.seed)
-        job = RerunJob(config.engine, config.model, sampling, plan, work.generations, reruns, sample)
-        with work.stage("rerun"):
-            _run(job, name)
-    found = reruns.markers().get(name)
-    work.run["rerun_agreement"] = _agreement(found)
-    work.directory.write(work.run)
+def is_sample(name: str) -> bool:
+    """Tell the name of a sample from that of a part, `part-00000`."""
+    return name.startswith(_PREFIX)
 
 
-def choose(parts: Sequence[Part], requests: int, seed: int) -> tuple[tuple[Part, tuple[int, ...]], ...]:
+def choose(parts: Sequence[Part], requests: int, seed: int) -> Sample:
     """Draw requests uniformly over all parts, without replacement.
 
     Returns:
@@ -106,16 +100,3 @@ def choose(parts: Sequence[Part], requests: int, seed: int) -> tuple[tuple[Part,
         place = int(np.searchsorted(ends, request, side="right"))
         rows.setdefault(place, []).append(request - int(ends[place]) + parts[place].requests)
     return tuple((parts[place], tuple(own)) for place, own in rows.items())
-
-
-def _run(job: RerunJob, name: str) -> None:
-    resources = Resources(1, job.engine.cpus_per_worker, job.engine.gpus_per_worker)
-    Pool(job, resources, lambda *_: None, lambda _: say("rerun: given up; agreement is not measured")).run(
-        [name]
-    )
-
-
-def _agreement(facts: dict[str, Any] | None) -> dict[str, Any] | None:
-    if facts is None or not facts["requests"]:
-        return None
-    return {**facts, "share": facts["agreed"] / facts["requests"]}

@@ -16,10 +16,11 @@ from extraction.model import (
 from extraction.prompts import Prompts, load_prompts
 from extraction.sampling import ResolvedSampling, resolve_sampling
 from pipelines.config import RunConfig
-from pipelines.generate import GenerationJob, generate
+from pipelines.generate import GenerationJob, engine_used, generate
 from pipelines.mend import forget_damaged
 from pipelines.plan import check_reachable
-from pipelines.rerun import measure_agreement
+from pipelines.pool import Resources
+from pipelines.rerun import Rerun
 from pipelines.work import Work
 
 
@@ -51,11 +52,13 @@ def prepare(config: RunConfig) -> Generator:
 def sample(config: RunConfig, work: Work, generator: Generator) -> None:
     """Generate until every budget is reached, and generate a sample of the requests again."""
     forget_damaged(work.directory)
+    plan, reruns = work.directory.store("plan"), work.directory.store("reruns")
+    again = Rerun(config.rerun_requests, config.seed, plan, work.generations, reruns)
+    job = GenerationJob(config.engine, config.model, generator.sampling, plan, work.generations, again)
     with work.stage("generate"):
-        plan = work.directory.store("plan")
-        job = GenerationJob(config.engine, config.model, generator.sampling, plan, work.generations)
         generate(config, job, generator.prompts, generator.longest)
-    measure_agreement(config, work, generator.sampling)
+    work.run.update({"rerun_agreement": again.agreement(), "engine": engine_used(work.generations)})
+    work.directory.write(work.run)
 
 
 def sampling_fingerprints(config: RunConfig, generator: Generator) -> dict[str, Any]:
@@ -78,7 +81,8 @@ def engine_fingerprint(engine: EngineSettings) -> dict[str, Any]:
         InputError: the passages of the deterministic engine cannot be read.
     """
     told = engine.model_dump(
-        include={"kind", "quantization", "base_url", "model_name", "protocol", "system", "passage_share"}
+        include={"kind", "quantization", "max_model_len", "base_url", "model_name", "protocol", "system"}
+        | {"passage_share"}
     )
     if isinstance(engine, DeterministicSettings) and engine.passages:
         from extraction.engines.deterministic_engine import read_passages
@@ -90,3 +94,13 @@ def engine_fingerprint(engine: EngineSettings) -> dict[str, Any]:
 def weights_fingerprint(model: ModelSettings) -> str | None:
     """The weights' fingerprint; engines that need no weights have none."""
     return model_fingerprint(model) if model.path else None
+
+
+def engines_of(config: RunConfig) -> list[EngineSettings]:
+    """Every engine that workers of a run load: to generate, and to rank."""
+    return [config.engine, *([config.ranking.engine] if config.ranking else [])]
+
+
+def workers_of(config: RunConfig) -> list[Resources]:
+    """What each of those workers holds."""
+    return [Resources(1, e.cpus_per_worker, e.gpus_per_worker) for e in engines_of(config)]

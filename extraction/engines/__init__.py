@@ -1,7 +1,10 @@
 """Engines: what turns requests into generations. Each is loaded only when it is asked for."""
 
+from importlib.util import find_spec
+
 from extraction.engines.protocol import Engine
 from extraction.engines.settings import (
+    NO_VLLM,
     DeterministicSettings,
     EndpointSettings,
     EngineSettings,
@@ -12,14 +15,14 @@ from extraction.engines.settings import (
 from extraction.errors import InputError
 from extraction.sampling import ResolvedSampling
 
-__all__ = ["Engine", "check_engine", "load_engine"]
+__all__ = ["Engine", "check_engine", "check_environment", "load_engine"]
 
 
 def check_engine(settings: EngineSettings, model: ModelSettings, sampling: ResolvedSampling) -> None:
     """Refuse what an engine cannot do, before anything is loaded.
 
     Raises:
-        InputError: the sampling or the model asks for it.
+        InputError: the sampling or the model asks for it, or files that it needs are missing.
     """
     if sampling.temperature_decay and not isinstance(settings, TransformersSettings):
         raise InputError(
@@ -31,6 +34,28 @@ def check_engine(settings: EngineSettings, model: ModelSettings, sampling: Resol
             f"model.adapter: the {settings.kind} engine loads no adapter; use engine.kind vllm, or merge it into "
             "the model's weights"
         )
+    if isinstance(settings, VllmSettings):
+        from extraction.engines.vllm_engine import check_vllm
+
+        check_vllm(model)
+    if isinstance(settings, EndpointSettings):
+        from extraction.engines.openai_protocol import sampling_fields
+
+        sampling_fields(settings, sampling)
+
+
+def check_environment(settings: EngineSettings) -> None:
+    """Refuse an engine that cannot start in an environment like this process'.
+
+    Raises:
+        InputError: vLLM is not installed, or the variable that holds the key of an endpoint is not set.
+    """
+    if isinstance(settings, VllmSettings) and find_spec("vllm") is None:
+        raise InputError(NO_VLLM)
+    if isinstance(settings, EndpointSettings):
+        from extraction.engines.openai_protocol import headers
+
+        headers(settings)
 
 
 def load_engine(settings: EngineSettings, model: ModelSettings, sampling: ResolvedSampling) -> Engine:

@@ -44,14 +44,13 @@ class DeterministicEngine:
         """Sample once for each request; see `Engine`."""
         return [self._one(request) if request.prompt_token_ids else failed(request) for request in requests]
 
-    def settings_used(self) -> dict[str, object]:
+    def settings_used(self) -> dict[str, str | int | float | None]:
         """Say what really runs; see `Engine`."""
         return {
             "kind": self._settings.kind,
             "passages": len(self._passages),
             "passage_share": self._settings.passage_share,
             "exact_repeats": True,
-            "sampling": self._sampling.as_dict(),
         }
 
     def close(self) -> None:

@@ -1,20 +1,19 @@
 """A deployed system as an engine: an OpenAI-compatible server, asked over HTTP.
 
 Where the server returns token ids they are what is counted; where it returns text alone, the text is tokenised
-again and the number of such generations is stated in `settings_used`. Log-probabilities are the server's: those of
-the unmodified model where it is a vLLM with its default `--logprobs-mode`.
+again and the generation is marked so. Log-probabilities are the server's: those of the unmodified model where it is
+a vLLM with its default `--logprobs-mode`.
 """
 
-import os
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from time import sleep
 from typing import Any
 
 import httpx
 
-from extraction.engines.openai_protocol import Answer, protocol_of, sampling_fields
+from extraction.engines.openai_protocol import Answer, headers, protocol_of, sampling_fields
 from extraction.engines.results import completed, failed
 from extraction.engines.settings import EndpointSettings
 from extraction.engines.stopping import StopStrings
@@ -44,9 +43,8 @@ class EndpointEngine:
         self._protocol = protocol_of(settings, self._tokenizer)
         self._stops = StopStrings.load(sampling, model)
         self._url = f"{settings.base_url.rstrip('/')}/{self._protocol.path}"
-        self._retokenised = 0
         limits = httpx.Limits(max_connections=settings.concurrency)
-        self._client = httpx.Client(headers=_headers(settings), timeout=settings.timeout, limits=limits)
+        self._client = httpx.Client(headers=headers(settings), timeout=settings.timeout, limits=limits)
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Sample once for each request; see `Engine`.
@@ -56,11 +54,9 @@ class EndpointEngine:
             ConnectionError: the server did not answer, however often it was asked.
         """
         with ThreadPoolExecutor(self._settings.concurrency) as pool:
-            answers = list(pool.map(self._ask, requests))
-        self._retokenised += sum(again for _, again in answers)
-        return [generation for generation, _ in answers]
+            return list(pool.map(self._ask, requests))
 
-    def settings_used(self) -> dict[str, object]:
+    def settings_used(self) -> dict[str, str | int | float | None]:
         """Say what really runs; see `Engine`. The key is no part of it."""
         return {
             "kind": self._settings.kind,
@@ -68,21 +64,18 @@ class EndpointEngine:
             "model_name": self._settings.model_name,
             "protocol": self._settings.protocol,
             "exact_repeats": False,
-            "retokenised_generations": self._retokenised,
-            "sampling": self._sampling.as_dict(),
         }
 
     def close(self) -> None:
         """Close the connections; see `Engine`."""
         self._client.close()
 
-    def _ask(self, request: Request) -> tuple[Generation, bool]:
-        """Ask for one generation; the flag says whether its text had to be tokenised again."""
+    def _ask(self, request: Request) -> Generation:
         if not request.prompt_token_ids:
-            return failed(request), False
+            return failed(request)
         content = self._post(request)
         if content is None:
-            return failed(request), False
+            return failed(request)
         answer = self._protocol.read(content)
         prompt = answer.prompt_token_ids or self._protocol.prompt(request)
         own = answer.token_ids
@@ -90,7 +83,7 @@ class EndpointEngine:
         end = self._stops.end(token_ids)
         reason = "stop" if answer.stopped or end is not None else "length"
         asked = replace(request, prompt_token_ids=prompt)
-        return completed(asked, token_ids[:end], answer.logprobs[:end], reason), own is None
+        return completed(asked, token_ids[:end], answer.logprobs[:end], reason, own is None)
 
     def _post(self, request: Request) -> Any:
         """Post until it is answered; None where the server refuses this very request."""
@@ -98,7 +91,7 @@ class EndpointEngine:
         body = {**self._fields, **self._protocol.body(request), **own}
         trouble, wait = "", 0.0
         for attempt in range(self._settings.retries + 1):
-            time.sleep(wait)
+            sleep(wait)
             wait = _pause(attempt, request.seed)
             try:
                 response = self._client.post(self._url, json=body)
@@ -106,7 +99,7 @@ class EndpointEngine:
                 trouble = type(error).__name__
                 continue
             if response.is_success:
-                return response.json()
+                return self._content(response)
             if response.status_code in _REFUSED:
                 return None
             trouble = f"status {response.status_code}"
@@ -119,6 +112,18 @@ class EndpointEngine:
             f"{self._settings.base_url}: {trouble}, after {self._settings.retries + 1} tries"
         )
 
+    def _content(self, response: httpx.Response) -> Any:
+        try:
+            content = response.json()
+        except ValueError:
+            content = None
+        if not isinstance(content, dict):
+            raise InputError(
+                f"engine.base_url: {self._settings.base_url}: what answers there does not speak the protocol; check "
+                "the address, up to and including /v1"
+            )
+        return content if content.get("choices") else None  # a filter of the server's may withhold it
+
     def _tokens_of(self, answer: Answer) -> list[int]:
         """Tokenise a text again, with what ended it: both count.
 
@@ -129,15 +134,6 @@ class EndpointEngine:
         ids = token_ids(self._tokenizer, whole)
         ended = answer.stopped and not answer.stop_string
         return [*ids, *self._sampling.stop_token_ids[:1]] if ended else ids
-
-
-def _headers(settings: EndpointSettings) -> dict[str, str]:
-    if settings.api_key_env is None:
-        return {}
-    key = os.environ.get(settings.api_key_env)
-    if not key:
-        raise InputError(f"engine.api_key_env: the environment variable {settings.api_key_env} is not set")
-    return {"Authorization": f"Bearer {key}"}
 
 
 def _pause(attempt: int, seed: int) -> float:

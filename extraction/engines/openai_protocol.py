@@ -4,6 +4,7 @@ Completions take the prompt's token ids. A chat takes messages and the server wr
 own, so a prompt goes as its text, and comes back as what the server made of it where the server says so.
 """
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,3 +141,25 @@ def sampling_fields(settings: EndpointSettings, sampling: ResolvedSampling) -> d
             "engine.vllm_fields: top_k, min_p and repetition_penalty need it; set it or leave them out"
         )
     return fields
+
+
+def headers(settings: EndpointSettings) -> dict[str, str]:
+    """What is sent in front of every request: the key, which stands in no file.
+
+    Raises:
+        InputError: its environment variable is not set.
+    """
+    if settings.api_key_env is None:
+        return {}
+    key = os.environ.get(settings.api_key_env)
+    if not key:
+        raise InputError(
+            f"engine.api_key_env: the environment variable {settings.api_key_env} is not set where a worker runs; "
+            "set it, on every node of a cluster"
+        )
+    if not (key.isascii() and key.isprintable()):
+        raise InputError(
+            f"engine.api_key_env: the environment variable {settings.api_key_env} holds a line end or another "
+            "character that no key has; set it to the key alone"
+        )
+    return {"Authorization": f"Bearer {key}"}

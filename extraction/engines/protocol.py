@@ -24,8 +24,8 @@ class Engine(Protocol):
         """
         ...
 
-    def settings_used(self) -> dict[str, object]:
-        """Say what really runs, in values that JSON can hold: kind, versions, number format, sampling."""
+    def settings_used(self) -> dict[str, str | int | float | None]:
+        """Say what really runs, by name: kind, versions, number format, longest text."""
         ...
 
     def close(self) -> None:

@@ -11,7 +11,11 @@ def failed(request: Request) -> Generation:
 
 
 def completed(
-    request: Request, token_ids: list[int], logprobs: list[float], finish_reason: str
+    request: Request,
+    token_ids: list[int],
+    logprobs: list[float],
+    finish_reason: str,
+    tokenised_again: bool = False,
 ) -> Generation:
     """The generation of a request that ran."""
     return Generation(
@@ -22,4 +26,5 @@ def completed(
         token_ids,
         logprobs,
         finish_reason,
+        tokenised_again,
     )

@@ -17,6 +17,8 @@ __all__ = [
     "VllmSettings",
 ]
 
+NO_VLLM = "engine.kind: vllm is not installed; pip install 'extraction[vllm]'"
+
 
 class TransformersSettings(Settings):
     """The embedded engine: runs anywhere; in float32 on a CPU it repeats itself exactly."""

@@ -29,7 +29,7 @@ class TransformersEngine:
         if settings.device == "cpu":
             # Sums are split by thread: the number belongs to what makes a request repeat exactly.
             torch.set_num_threads(settings.cpus_per_worker)
-        self._settings, self._sampling = settings, sampling
+        self._settings = settings
         self._model = load_model(model, settings.device)
         config = self._model.config.get_text_config()
         self._vocabulary: int = config.vocab_size
@@ -46,18 +46,18 @@ class TransformersEngine:
                 results[i] = completed(requests[i], row.token_ids, row.logprobs, row.finish_reason)
         return [results[i] if i in results else failed(request) for i, request in enumerate(requests)]
 
-    def settings_used(self) -> dict[str, object]:
+    def settings_used(self) -> dict[str, str | int | float | None]:
         """Say what really runs; see `Engine`."""
         return {
             "kind": self._settings.kind,
-            "versions": {"torch": torch.__version__, "transformers": transformers.__version__},
+            "torch": str(torch.__version__),
+            "transformers": transformers.__version__,
             "dtype": str(self._model.dtype).removeprefix("torch."),
             "device": self._settings.device,
             "batch_size": self._settings.batch_size,
             "threads": torch.get_num_threads(),
             "max_length": self._max_length,
             "exact_repeats": self._settings.device == "cpu" and self._model.dtype == torch.float32,
-            "sampling": self._sampling.as_dict(),
         }
 
     def close(self) -> None:

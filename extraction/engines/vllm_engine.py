@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from extraction.engines.results import completed, failed
-from extraction.engines.settings import VllmSettings
+from extraction.engines.settings import NO_VLLM, VllmSettings
 from extraction.engines.stopping import StopStrings
 from extraction.errors import InputError
 from extraction.model import ModelSettings, adapter_path, model_path, tokenizer_path
@@ -51,21 +51,21 @@ class VllmEngine:
         results = {i: self._read(requests[i], output) for i, output in zip(usable, outputs, strict=True)}
         return [results[i] if i in results else failed(request) for i, request in enumerate(requests)]
 
-    def settings_used(self) -> dict[str, object]:
+    def settings_used(self) -> dict[str, str | int | float | None]:
         """Say what really runs; see `Engine`."""
         import torch
         import vllm
 
         return {
             "kind": self._settings.kind,
-            "versions": {"torch": torch.__version__, "vllm": vllm.__version__},
+            "torch": str(torch.__version__),
+            "vllm": vllm.__version__,
             "dtype": self._dtype,
             "max_length": self._max_length,
             "tensor_parallel_size": self._settings.tensor_parallel_size,
             "quantization": self._settings.quantization,
             "adapter": None if self._adapter is None else self._adapter.name,
             "exact_repeats": False,
-            "sampling": self._sampling.as_dict(),
         }
 
     def close(self) -> None:
@@ -131,6 +131,22 @@ class VllmEngine:
         return completed(request, token_ids[:end], logprobs[:end], reason)
 
 
+def check_vllm(model: ModelSettings) -> Path:
+    """Find the folder of a model that vLLM can load, with the adapter over it.
+
+    Raises:
+        InputError: the model is a GGUF file, or files are missing.
+    """
+    path, adapter = model_path(model), adapter_path(model)
+    if path.is_file():
+        raise InputError(
+            f"model.path: {path}: vLLM needs a folder of safetensors; convert it, or use transformers"
+        )
+    if adapter is not None:
+        _rank(adapter)
+    return path
+
+
 def load_vllm(
     settings: VllmSettings,
     model: ModelSettings,
@@ -150,16 +166,12 @@ def load_vllm(
     Raises:
         InputError: vLLM is not installed, or cannot load the model.
     """
-    path = model_path(model)
-    if path.is_file():
-        raise InputError(
-            f"model.path: {path}: vLLM needs a folder of safetensors; convert it, or use transformers"
-        )
+    path = check_vllm(model)
     try:
         from vllm import LLM
         from vllm.platforms import current_platform
     except ImportError as error:
-        raise InputError("engine.kind: vllm is not installed; pip install 'extraction[vllm]'") from error
+        raise InputError(NO_VLLM) from error
     wanted = settings.model_dump(
         include={"tensor_parallel_size", "gpu_memory_utilization", "max_model_len", "max_num_seqs"}
         | {"quantization", "enforce_eager"},
@@ -193,7 +205,7 @@ def load_vllm(
                 **wanted,
             )
     except (ValueError, OSError) as error:
-        reason = next(iter(str(error).splitlines()), "")[:300]
+        reason = " ".join(str(error).split())[:300]  # a setting's fault stands in a line below the first
         raise InputError(f"engine: vLLM cannot load {path}: {reason}") from error
 
 

@@ -47,7 +47,7 @@ def write_config(out: Path, engine: str) -> Path:
         "budgets": list(BUDGETS),
         # Whole batches of the transformers engine, seven a family; vLLM's batch runs empty at the end of each part.
         "part_requests": 112 if engine == "transformers" else 1024,
-        "rerun_requests": 0,  # each sample would load an engine again
+        "rerun_requests": 0,  # what it would cost is no part of what is measured
     }
     path = out / f"{engine}.yaml"
     path.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")

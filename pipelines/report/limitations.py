@@ -114,10 +114,11 @@ def _prompts(report: Report | UnsearchedReport) -> Iterator[str]:
 
 
 def _engine(report: Report | UnsearchedReport) -> Iterator[str]:
-    if report.method.engine.get("kind") == "endpoint":
+    again = report.method.engine.get("tokenised_again")
+    if isinstance(again, int) and again:
         yield (
-            "The model was asked through a server. Where that returned text without token ids, the text was "
-            "tokenised again, so tokens and windows can differ a little from those that were sampled."
+            f"{noun(again, 'generation')} came as text without token ids, and the text was tokenised again: tokens and "
+            "windows can differ a little from those that were sampled."
         )
 
 

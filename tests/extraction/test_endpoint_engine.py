@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from extraction.engines import load_engine
+from extraction.engines import endpoint_engine, load_engine
 from extraction.engines.settings import EndpointSettings, ModelSettings, TransformersSettings
 from extraction.errors import InputError
 from extraction.records import Generation, Request
@@ -51,7 +51,7 @@ class CompletionsServer(ThreadingHTTPServer):
     def reset(self) -> None:
         self.bodies: list[dict[str, Any]] = []
         self.to_fail: list[int | str] = []
-        self.with_token_ids = True
+        self.with_token_ids, self.retry_after = True, 0
         self.running = self.most_running = 0
         self.delay = 0.0
 
@@ -80,6 +80,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, body: dict[str, Any], fault: int | str | None) -> None:
         if fault == "drop":
             self.connection.close()
+        elif fault == "page":
+            self._send(200, "a page for people")
+        elif fault == "withheld":
+            self._send(200, {"choices": []})
         elif isinstance(fault, int):
             self._send(fault, {"error": {"message": "no"}})
         elif self.headers.get("authorization") != f"Bearer {KEY}":
@@ -119,10 +123,12 @@ class _Handler(BaseHTTPRequestHandler):
             {"token_ids": generation.token_ids} if self.server.with_token_ids else {}
         ), generation
 
-    def _send(self, status: int, content: dict[str, Any]) -> None:
+    def _send(self, status: int, content: Any) -> None:
         data = json.dumps(content).encode()
         self.send_response(status)
         self.send_header("content-length", str(len(data)))
+        if status == 429:
+            self.send_header("retry-after", str(self.server.retry_after))
         self.end_headers()
         self.wfile.write(data)
 
@@ -160,37 +166,35 @@ def test_generations_are_what_the_served_model_sampled(server: CompletionsServer
     requests = [request([0, seed], seed) for seed in range(1, 9)]
     client = engine(server)
     assert client.generate(requests) == server.engine.generate(requests)
-    assert client.settings_used()["retokenised_generations"] == 0
     assert all(body["seed"] == body["prompt"][1] for body in server.bodies)
     client.close()
 
 
 def test_every_sampling_field_is_sent(server: CompletionsServer) -> None:
-    client = engine(server, {"temperature": 0.7, "top_p": 0.9, "top_k": 11})
+    settings = {"temperature": 0.7, "top_p": 0.9, "top_k": 11, "min_p": 0.05, "repetition_penalty": 1.1}
+    settings |= {"presence_penalty": 0.2, "frequency_penalty": 0.3}
+    client = engine(server, settings)
     client.generate([request([0])])
     client.close()
     assert server.bodies[0] | {"prompt": None} == {
-        "model": "tiny", "n": 1, "logprobs": 1, "temperature": 0.7, "top_p": 0.9, "top_k": 11, "min_p": 0.0,
-        "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "return_token_ids": True,
-        "skip_special_tokens": True, "prompt": None, "seed": 0, "max_tokens": 24,
+        **settings, "model": "tiny", "n": 1, "logprobs": 1, "return_token_ids": True, "skip_special_tokens": True,
+        "prompt": None, "seed": 0, "max_tokens": 24,
     }  # fmt: skip
 
 
-def test_text_without_token_ids_is_tokenised_again_and_counted(server: CompletionsServer) -> None:
+def test_text_without_token_ids_is_tokenised_again_and_marked(server: CompletionsServer) -> None:
     server.with_token_ids = False
     requests = [request([0], seed, 40) for seed in range(12)]
     client = engine(server, vllm_fields=False)
-    client.generate(requests)
-    assert "top_k" not in server.bodies[0]
     stopped = 0
     for g, own in zip(client.generate(requests), server.engine.generate(requests), strict=True):
         text = server.tokenizer.decode(own.token_ids, skip_special_tokens=True)
         again = server.tokenizer(text, add_special_tokens=False).input_ids
         assert g.token_ids == again + [1] * (own.finish_reason == "stop")
-        assert g.logprobs == [] and g.finish_reason == own.finish_reason
+        assert g.tokenised_again and g.logprobs == [] and g.finish_reason == own.finish_reason
         stopped += g.finish_reason == "stop"
         assert (g.token_ids[-1] == 1) == (g.finish_reason == "stop")
-    assert stopped and client.settings_used()["retokenised_generations"] == 24
+    assert stopped and "top_k" not in server.bodies[0]
     client.close()
 
 
@@ -236,7 +240,7 @@ def test_a_chat_without_token_ids_has_the_messages_as_its_prompt(server: Complet
     client = engine(server, protocol="chat", system="Be brief.")
     (found,) = client.generate([request([0, 5, 6])])
     assert found.prompt_token_ids == [*encode("Be brief.", add_special_tokens=False).ids, 0, 5, 6]
-    assert found.logprobs == [] and client.settings_used()["retokenised_generations"] == 1
+    assert found.logprobs == [] and found.tokenised_again
     client.close()
 
 
@@ -254,6 +258,18 @@ def test_passing_trouble_is_tried_again(server: CompletionsServer, fault: int | 
     client.close()
 
 
+def test_each_try_waits_longer_and_as_long_as_the_server_asks(
+    server: CompletionsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(endpoint_engine, "sleep", waits.append)
+    server.to_fail, server.retry_after = [503, "drop", 500, 429], 45
+    client = engine(server)
+    assert client.generate([request([0])]) == server.engine.generate([request([0])])
+    assert waits == [0, 0.5, 1, 2, 45]
+    client.close()
+
+
 def test_trouble_that_stays_is_an_error_and_no_failed_generation(server: CompletionsServer) -> None:
     server.to_fail = [500] * 2
     client = engine(server, retries=1)
@@ -268,6 +284,16 @@ def test_a_refused_request_fails_alone(server: CompletionsServer) -> None:
         g.finish_reason for g in client.generate([request([0] * 101), request([], 1), request([0], 2)])
     ]
     assert reasons[:2] == ["failed", "failed"] and reasons[2] in ("stop", "length")
+    server.to_fail = ["withheld"]
+    assert [g.finish_reason for g in client.generate([request([0], 3)])] == ["failed"]
+    client.close()
+
+
+def test_what_is_no_such_server_is_named(server: CompletionsServer) -> None:
+    server.to_fail = ["page"]
+    client = engine(server)
+    with pytest.raises(InputError, match="does not speak the protocol; check the address"):
+        client.generate([request([0])])
     client.close()
 
 
@@ -280,6 +306,10 @@ def test_a_wrong_key_is_named_and_never_shown(
         client.generate([request([0])])
     assert "wrong" not in str(caught.value) and "wrong" not in json.dumps(client.settings_used())
     client.close()
+    monkeypatch.setenv("TEST_ENDPOINT_KEY", KEY + "\n")  # as a file gives it that was read whole
+    with pytest.raises(InputError, match="variable TEST_ENDPOINT_KEY holds a line end") as caught:
+        engine(server)
+    assert KEY not in str(caught.value)
     monkeypatch.delenv("TEST_ENDPOINT_KEY")
     with pytest.raises(InputError, match="environment variable TEST_ENDPOINT_KEY is not set"):
         engine(server)

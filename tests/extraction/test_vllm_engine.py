@@ -1,5 +1,6 @@
 """The production engine, real, on whatever vLLM runs on here. Loading takes most of a minute: one engine serves all."""
 
+import copy
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,10 +97,19 @@ def test_a_fault_closes_the_engine_and_later_calls_say_so(engine: Any) -> None:
         dead.generate([request([0])])
 
 
+def test_every_sampling_field_reaches_vllm(engine: Any) -> None:
+    settings = {"temperature": 0.7, "top_p": 0.9, "top_k": 11, "min_p": 0.05, "repetition_penalty": 1.1}
+    settings |= {"presence_penalty": 0.2, "frequency_penalty": 0.3}
+    other = copy.copy(engine)
+    other._sampling = resolve_sampling(Sampling(**settings, stop_strings=("end",)), None, eos_token_id=1)
+    sent = other._parameters(request([0] * 100, 5, 99))
+    assert {name: getattr(sent, name) for name in settings} == settings
+    assert (sent.seed, sent.max_tokens, sent.stop_token_ids, sent.stop) == (5, 28, [1], ["end"])
+
+
 def test_what_really_ran_is_told(engine: Any) -> None:
     used = engine.settings_used()
     assert used["kind"] == "vllm" and used["dtype"] == "float32" and used["exact_repeats"] is False
-    assert used["sampling"]["top_k"] == {"value": 200, "from": "config"}
 
 
 def test_a_gguf_file_is_refused_with_a_way_out(tmp_path: Path) -> None:
@@ -107,6 +117,12 @@ def test_a_gguf_file_is_refused_with_a_way_out(tmp_path: Path) -> None:
     model = ModelSettings(path=str(tmp_path / "m.gguf"))
     with pytest.raises(InputError, match="needs a folder of safetensors"):
         load_engine(VllmSettings(kind="vllm"), model, resolve_sampling(Sampling(), None))
+
+
+def test_a_quantisation_that_vllm_does_not_know_is_named(folder: Path) -> None:
+    settings = VllmSettings(kind="vllm", quantization="four_bits_of_mine")
+    with pytest.raises(InputError, match="engine: vLLM cannot load .*four_bits_of_mine"):
+        load_engine(settings, ModelSettings(path=str(folder)), resolve_sampling(Sampling(), None))
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +161,7 @@ def test_a_stop_string_ends_a_generation_and_its_tokens_count(
 def test_the_settings_of_the_engine_are_its_own(adapted: tuple[Any, Path]) -> None:
     engine = adapted[0]
     assert engine.settings_used()["max_length"] == 96
+    assert engine._llm.llm_engine.vllm_config.cache_config.gpu_memory_utilization == 0.5
     assert [g.finish_reason for g in engine.generate([request([0] * 96, 1)])] == ["failed"]
 
 

@@ -13,6 +13,7 @@ import time
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
+from extraction.engines.results import failed
 from pipelines import cli, run
 from pipelines.config import load_config
 from pipelines.generate import GenerationJob, generate
@@ -36,6 +37,8 @@ class Faults:
         die_loading: a worker is killed while its engine loads.
         engine_dies: an engine dies under load, and raises from then on.
         poison: the request with which every engine raises.
+        lost: the request that comes back as failed.
+        gpus: how many each worker holds.
         elsewhere: the folder that workers publish into, where it is another than the driver's.
     """
 
@@ -45,6 +48,8 @@ class Faults:
     die_loading: bool = False
     engine_dies: bool = False
     poison: str = ""
+    lost: str = ""
+    gpus: int = 0
     elsewhere: str = ""
 
     def first(self, fault):
@@ -88,7 +93,13 @@ class FaultyEngine:
         self.dead = self.dead or poisoned or (self.faults.engine_dies and self.faults.first("engine_dies"))
         if self.dead:
             raise RuntimeError(SECRET)
-        return self.engine.generate(requests)
+        made = self.engine.generate(requests)
+        return [
+            failed(r) if r.request_id == self.faults.lost else g for r, g in zip(requests, made, strict=True)
+        ]
+
+    def settings_used(self):
+        return self.engine.settings_used()
 
 
 @dataclass(frozen=True)
@@ -106,13 +117,19 @@ class FaultyJob:
 
     @property
     def engine(self):
-        return self.job.engine
+        return self.job.engine.model_copy(update={"gpus_per_worker": self.faults.gpus})
+
+    @property
+    def again(self):
+        return self.job.again
 
     def start(self):
         from extraction import engines
 
         if self.faults.die_loading and self.faults.first("die_loading"):
             os.kill(os.getpid(), signal.SIGKILL)
+        if self.faults.gpus:
+            Path(self.faults.folder, f"gpus-{os.getpid()}").write_text(os.environ["CUDA_VISIBLE_DEVICES"])
         load = engines.load_engine
         engines.load_engine = lambda *arguments: FaultyEngine(load(*arguments), self.faults)
         root = self.faults.elsewhere or self.job.generations.root

@@ -179,6 +179,21 @@ def test_a_node_that_is_removed(run, nodes, undisturbed):
     assert run.rows() == undisturbed.rows()
 
 
+def test_workers_wait_for_a_node_with_gpus_and_each_has_its_own(run, nodes, undisturbed):
+    with run.driver(gpus=2) as process:
+        until(lambda: (run.out / "plan" / "round-00000.done").exists(), process)
+        assert not run.published()
+        node = nodes.add_node(num_cpus=2, num_gpus=4)  # says so; Ray takes its word
+        try:
+            status, log = run.rest(process)
+        finally:
+            nodes.remove_node(node)
+    assert status == 0, log
+    held = [set(file.read_text().split(",")) for file in run.faults.glob("gpus-*")]
+    assert held and all(len(own) == 2 for own in held) and sum(map(len, held)) == len(set().union(*held))
+    assert run.rows() == undisturbed.rows()
+
+
 def test_a_driver_that_is_killed_and_started_again(run, undisturbed):
     with run.driver(hold="part-00003") as process:
         worker = run.held(process)
@@ -287,7 +302,7 @@ def without_tags(line):
 def test_prometheus_reads_numbers_and_no_text(folder, run, nodes):
     write_config(folder, "metered.yaml", name="metered")
     run.config = "metered.yaml"
-    with run.driver(hold="part-00003") as process:
+    with run.driver(hold="part-00003", lost="public-000000001") as process:
         worker = run.held(process)
         until(lambda: len(run.published()) == 2 * (PARTS - 1), process)
         markers = PartStore(str(run.out / "generations")).markers().values()
@@ -298,13 +313,14 @@ def test_prometheus_reads_numbers_and_no_text(folder, run, nodes):
         assert run.rest(process)[0] == 0
     read = dict(without_tags(line).split() for line in lines)
     assert set(read) == {
+        "failed_requests_total",
         "generated_tokens_total",
         "tokens_done",
         "tokens_planned",
         "tokens_per_second",
         "seconds_left",
     }
-    assert read["tokens_planned"] == "14400.0"
+    assert (read["tokens_planned"], read["failed_requests_total"]) == ("14400.0", "1.0")
     assert read["generated_tokens_total"] == read["tokens_done"]
     assert not any(word in line for line in lines for word in WORDS)
 

@@ -7,10 +7,11 @@ from pipelines.report.words import setting
 from tests.pipelines import report_cases
 
 
-def limitations(family="repeat", max_tokens=1024, engine="vllm"):
+def limitations(family="repeat", max_tokens=1024, tokenised_again=None):
     made = report_cases.report()
     made["method"]["prompt_families"]["repeat"] |= {"kind": family, "max_tokens": max_tokens}
-    made["method"]["engine"]["kind"] = engine
+    if tokenised_again is not None:
+        made["method"]["engine"]["tokenised_again"] = tokenised_again
     return build_limitations(made)
 
 
@@ -25,9 +26,10 @@ def test_short_generations_of_other_prompts_are_none():
     assert not any("were short" in s for s in limitations("public", max_tokens=10))
 
 
-def test_text_of_a_server_is_said_to_be_tokenised_again():
-    assert any("tokenised again" in s for s in limitations(engine="endpoint"))
-    assert not any("tokenised again" in s for s in limitations(engine="vllm"))
+def test_text_without_token_ids_is_counted_and_said_to_be_tokenised_again():
+    (said,) = [s for s in limitations(tokenised_again=1200) if "tokenised again" in s]
+    assert said.startswith("1,200 generations came as text without token ids")
+    assert not any("tokenised again" in s for n in (None, 0) for s in limitations(tokenised_again=n))
 
 
 @pytest.mark.parametrize(("sample", "words"), [(40, "97.5\u202f% of 40 gave"), (None, "97.5\u202f% gave")])

@@ -2,10 +2,13 @@
 
 import os
 import signal
+import subprocess
 import time
 from dataclasses import dataclass
 from glob import glob
+from pathlib import Path
 
+import psutil
 import pytest
 
 from extraction.errors import InputError
@@ -26,6 +29,7 @@ class ScriptedJob:
     wait_for_workers: int = 0
     only_one_starts: bool = False
     start_seconds: float = 0
+    with_child: bool = False
 
     def start(self):
         time.sleep(self.start_seconds)
@@ -50,6 +54,9 @@ class ScriptedJob:
         with open(f"{self.folder}/{name}", "a") as handle:
             handle.write("x")
         attempts = os.path.getsize(f"{self.folder}/{name}")
+        if self.with_child:
+            child = subprocess.Popen(["sleep", "3600"])
+            Path(self.folder, f"child-{child.pid}").touch()
         if name in self.die_on and attempts <= self.die_times:
             os.kill(os.getpid(), signal.SIGKILL)
         return {"pid": os.getpid()}
@@ -78,6 +85,17 @@ def test_a_killed_worker_is_replaced_and_its_part_done_again(tmp_path):
     assert sorted(done) == NAMES
     assert failed == []
     assert os.path.getsize(tmp_path / NAMES[3]) == 2
+
+
+def test_what_a_killed_worker_started_ends_with_it(tmp_path):
+    job = ScriptedJob(str(tmp_path), die_on=(NAMES[0],), with_child=True)
+    assert run_pool(job, NAMES[:1], workers=1)[1] == []
+    children = [int(file.rpartition("-")[2]) for file in glob(f"{tmp_path}/child-*")]
+    assert len(children) == 2
+    deadline = time.monotonic() + 20
+    while any(psutil.pid_exists(child) for child in children):
+        assert time.monotonic() < deadline, "it would hold a GPU"
+        time.sleep(0.05)
 
 
 def test_a_part_that_kills_three_workers_is_given_up_and_the_rest_goes_on(tmp_path, capfd):

@@ -1,15 +1,18 @@
 """The rerun-agreement rate: a sample of the requests is generated again, and the share with equal tokens is told."""
 
 import json
-from dataclasses import replace
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
 from extraction.engines import load_engine
 from extraction.records import requests_of
-from pipelines.generate import publish_generations
+from pipelines import sample
+from pipelines.generate import GenerationJob, publish_generations
 from pipelines.plan import Part, planned_parts, read_requests, write_round
-from pipelines.rerun import choose, measure_agreement
+from pipelines.rerun import Rerun, choose
 from pipelines.run import run_pipeline
 from pipelines.rundir import RunDirectory
 from pipelines.sample import prepare
@@ -36,47 +39,51 @@ def altered(generation):
 
 
 @pytest.fixture
-def work(folder, tmp_path):
-    """A run that has generated 60 requests, a third of them unlike what its engine gives."""
+def job(folder, tmp_path):
+    """What the workers do of a run that has generated 60 requests, a third of them unlike what its engine gives."""
     config = small_config(folder, part_requests=16)
     generator = prepare(config)
     directory = RunDirectory(tmp_path / "run")
-    directory.open({}, {})
-    made = Work(directory, directory.read())
-    plan = directory.store("plan")
+    plan, generations, reruns = (directory.store(name) for name in ("plan", "generations", "reruns"))
     write_round(plan, generator.prompts, {"empty": 30, "public": 30}, {}, config.part_requests)
     engine = load_engine(config.engine, config.model, generator.sampling)
     for part in planned_parts(plan):
-        generations = engine.generate(requests_of(read_requests(plan, part)))
-        publish_generations(made.generations, part.name, [altered(g) for g in generations])
-    return config, made, generator.sampling
+        made = engine.generate(requests_of(read_requests(plan, part)))
+        publish_generations(generations, part.name, [altered(g) for g in made])
+    again = Rerun(60, config.seed, plan, generations, reruns)
+    return GenerationJob(config.engine, config.model, generator.sampling, plan, generations, again)
 
 
-def test_requests_that_give_other_tokens_are_told(work):
-    config, made, sampling = work
-    measure_agreement(config.model_copy(update={"rerun_requests": 60}), made, sampling)
-    expected = {"requests": 58, "agreed": 38, "share": 38 / 58}  # two failed, 20 differ
-    assert made.run["rerun_agreement"] == expected
-    assert made.directory.read()["rerun_agreement"] == expected
+def generated_again(job, requests):
+    """The sample, once it was generated again by a worker of that job."""
+    again = replace(job.again, requests=requests)
+    work = replace(job, again=again).start()
+    for name in again.left():
+        work(name)
+    assert again.left() == []
+    return again
 
 
-def test_no_text_is_kept_of_the_second_generation(work):
-    config, made, sampling = work
-    measure_agreement(config, made, sampling)
-    assert made.run["rerun_agreement"]["requests"] in range(28, 33)
-    (name,) = made.directory.store("reruns").complete()
-    assert made.directory.store("reruns").read(name).schema.names == ["request_id", "same"]
+def test_requests_that_give_other_tokens_are_told(job):
+    agreed = generated_again(job, 60).agreement()
+    assert agreed == {"requests": 58, "agreed": 38, "share": 38 / 58}  # two failed, 20 differ
 
 
-def test_a_measured_rate_is_not_measured_again(work):
-    config, made, sampling = work
-    measure_agreement(config, made, sampling)
-    (file,) = (made.directory.path / "reruns").glob("*.parquet")
+def test_no_text_is_kept_of_the_second_generation(job):
+    again = generated_again(job, 32)
+    assert again.agreement()["requests"] in range(28, 33)
+    assert again.reruns.complete() == [again.name]
+    assert again.reruns.read(again.name).schema.names == ["request_id", "same"]
+
+
+def test_a_measured_rate_is_not_measured_again_and_none_is_where_none_was_asked_for(job):
+    generated_again(job, 32)
+    (file,) = Path(job.again.reruns.root).glob("*.parquet")
     before = file.stat().st_mtime_ns
-    measure_agreement(config, made, sampling)
+    generated_again(job, 32)
     assert file.stat().st_mtime_ns == before
-    measure_agreement(config.model_copy(update={"rerun_requests": 0}), made, sampling)
-    assert made.run["rerun_agreement"] is None and len(made.directory.store("reruns").complete()) == 1
+    none = generated_again(job, 0)
+    assert none.agreement() is None and len(none.reruns.complete()) == 1
 
 
 def test_the_sample_is_drawn_uniformly_over_all_parts():
@@ -105,3 +112,26 @@ def test_a_run_reports_the_rate_with_its_sample(folder, tmp_path):
     }
     assert (report["method"]["rerun_agreement"], report["method"]["rerun_requests"]) == (1.0, 9)
     assert "100\u202f% of 9 gave the same tokens again" in (out / "report.html").read_text()
+
+
+@dataclass(frozen=True)
+class CountedJob(GenerationJob):
+    """Leaves a file for each engine that is loaded."""
+
+    def start(self):
+        Path(self.plan.root).parent.joinpath(f"loaded-{os.getpid()}-{os.urandom(4).hex()}").touch()
+        return super().start()
+
+
+def test_the_sample_is_generated_by_an_engine_that_is_loaded_already(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(sample, "GenerationJob", CountedJob)
+    directory = RunDirectory(tmp_path / "run")
+    directory.open({}, {})
+    work = Work(directory, directory.read())
+    config = small_config(folder, budgets=[3000], workers=1, rerun_requests=0)
+    sample.sample(config, work, prepare(config))
+    assert directory.read()["rerun_agreement"] is None
+    larger = config.model_copy(update={"budgets": (3000, 6000), "rerun_requests": 9})
+    sample.sample(larger, work, prepare(larger))
+    assert directory.read()["rerun_agreement"] == {"requests": 9, "agreed": 9, "share": 1.0}
+    assert len(list(directory.path.glob("loaded-*"))) == 2  # one for each driver

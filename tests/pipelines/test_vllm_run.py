@@ -60,7 +60,7 @@ def test_a_run_on_vllm_whose_worker_is_killed_accounts_for_every_request_and_rep
         sampling={"max_tokens": 40, "temperature": 1.2},
         budgets=[400, 1200],
         part_requests=4,
-        rerun_requests=0,
+        rerun_requests=4,
         workers=1,
     )
     out = tmp_path / "run"
@@ -81,4 +81,6 @@ def test_a_run_on_vllm_whose_worker_is_killed_accounts_for_every_request_and_rep
     assert [budget["reached"] for budget in report["budgets"]] == [True, True]
     total = sum(len(row["token_ids"]) for row in rows)
     assert report["budgets"][-1]["generated_tokens"] <= total
-    assert report["method"]["engine"]["kind"] == "vllm"
+    engine = report["method"]["engine"]
+    assert (engine["kind"], engine["dtype"], engine["max_length"]) == ("vllm", "float32", 128)
+    assert report["method"]["rerun_requests"] == 4
