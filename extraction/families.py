@@ -1,6 +1,7 @@
 """Prompt families as settings: which there are, their shares of every budget, and the public text."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -99,6 +100,16 @@ class PromptFamilies(Settings):
         if not self.public_text and any(isinstance(f, PublicFamily) for f in self.families.values()):
             raise ValueError("public_text: the public family needs text to draw prompts from")
         return self
+
+    def taken_from(self, sources: Iterable[str]) -> str | None:
+        """Name the public text that is a part of `sources`, or holds one; None where none is, or it was asked for."""
+        public = {name: Path(name).expanduser().resolve() for name in self.public_text}
+        for source in (Path(source).expanduser().resolve() for source in sources):
+            for name, path in public.items():
+                one_holds_the_other = path.is_relative_to(source) or source.is_relative_to(path)
+                if one_holds_the_other and not self.public_text_is_corpus:
+                    return name
+        return None
 
     def shares(self) -> dict[str, float]:
         """The share of every budget that each family has; they add up to 1."""

@@ -67,7 +67,7 @@ def read_public_text(settings: PromptFamilies) -> list[str]:
         Pieces of at most about 64,000 characters, in the order of the files.
 
     Raises:
-        InputError: a file is missing, not UTF-8, or has no such column; or there is no text at all.
+        InputError: a file is missing, no text, or has no such column; or there is no text at all.
     """
     pieces: list[str] = []
     size = 0
@@ -76,10 +76,14 @@ def read_public_text(settings: PromptFamilies) -> list[str]:
             for piece in _pieces(text):
                 size += len(piece.encode())
                 if size > settings.public_bytes:
-                    return pieces
+                    return _some(pieces, "within prompts.public_bytes", settings)
                 pieces.append(piece)
+    return _some(pieces, "in there", settings)
+
+
+def _some(pieces: list[str], where: str, settings: PromptFamilies) -> list[str]:
     if not pieces:
-        raise InputError(f"prompts.public_text: {', '.join(settings.public_text)}: no text in there")
+        raise InputError(f"prompts.public_text: {', '.join(settings.public_text)}: no text {where}")
     return pieces
 
 
@@ -137,6 +141,11 @@ def _texts(file: Path, column: str) -> Iterator[str]:
     if file.suffix == ".parquet":
         yield from _parquet_texts(file, column)
         return
+    if file.suffix in (".jsonl", ".ndjson"):  # its braces and keys would become prompts
+        raise InputError(
+            f"prompts.public_text: {file}: JSON lines are not read as text; make a text file or Parquet of them, or "
+            "leave it out"
+        )
     try:
         yield file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -161,12 +170,12 @@ def _parquet_texts(file: Path, column: str) -> Iterator[str]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Cut long texts at line ends, or anywhere in a longer line: encoders slow down on huge strings."""
+    """Cut long texts at line ends, and longer lines at blanks: encoders slow down on huge strings."""
     start = 0
     while start < len(text):
         end = start + _PIECE
         if end < len(text):
-            newline = text.rfind("\n", start, end)
-            end = newline + 1 if newline > start else end
+            cuts = (text.rfind(blank, start, end) + 1 for blank in "\n ")
+            end = next((cut for cut in cuts if cut > start), end)
         yield text[start:end]
         start = end

@@ -101,6 +101,10 @@ class ResolvedSampling:
             for name, value in values.items()
         }
 
+    def stated(self) -> Sampling:
+        """The same as a section of a configuration that states every field."""
+        return Sampling(**{name: getattr(self, name) for name in _DEFAULTS})
+
 
 _DEFAULTS: dict[str, float | int | tuple[str, ...]] = {
     "temperature": 1.0,

@@ -187,6 +187,7 @@ class RunConfig(Settings):
         if len(set(self.budgets)) != len(self.budgets):
             raise ValueError("budgets: one stands there twice; name each once")
         self._one_chat_template()
+        self._a_control_of_its_own()
         self._prompts_from_elsewhere()
         self._something_to_measure()
         self._ranked_by_the_model_that_generated()
@@ -216,17 +217,21 @@ class RunConfig(Settings):
                 "set engine.system"
             )
 
+    def _a_control_of_its_own(self) -> None:
+        """A server answers with the model under test, whatever model is named beside it."""
+        if self.control.model and isinstance(self.engine, EndpointSettings):
+            raise ValueError(
+                "control.model: the server has the model under test alone; run the control against a server of its "
+                "own, and put both side by side with extraction compare"
+            )
+
     def _prompts_from_elsewhere(self) -> None:
         """Prompts of the corpus under test bring out more than an outsider could: only where that is asked for."""
-        public = {name: Path(name).expanduser().resolve() for name in self.prompts.public_text}
-        for source in (Path(source).expanduser().resolve() for source in self.corpus.sources):
-            for name, path in public.items():
-                one_holds_the_other = path.is_relative_to(source) or source.is_relative_to(path)
-                if one_holds_the_other and not self.prompts.public_text_is_corpus:
-                    raise ValueError(
-                        f"prompts.public_text: {name} is part of corpus.sources; name other text, or set "
-                        "public_text_is_corpus: true"
-                    )
+        if name := self.prompts.taken_from(self.corpus.sources):
+            raise ValueError(
+                f"prompts.public_text: {name} is part of corpus.sources; name other text, or set "
+                "public_text_is_corpus: true"
+            )
 
 
 def load_config(path: Path, overrides: typing.Sequence[str] = ()) -> RunConfig:

@@ -48,11 +48,15 @@ class Resources:
 
 
 @contextmanager
-def cluster(address: str | None) -> Iterator[None]:
+def cluster(address: str | None, workers: Sequence[Resources] = ()) -> Iterator[None]:
     """Connect to Ray, or start it on this machine, unless that was done already; leave it as it was found.
 
     Args:
         address: a cluster's address; None starts Ray here, for as long as the block runs.
+        workers: what will work there.
+
+    Raises:
+        InputError: that cluster cannot be joined, or this machine has less than one worker holds.
     """
     refuse_deaf(address)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
@@ -64,12 +68,40 @@ def cluster(address: str | None) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    local = {} if address else {"object_store_memory": 128 << 20, "include_dashboard": False}
-    ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **local)
+    _connect(address)
     try:
+        if address is None:
+            _refuse_unfit(workers)
         yield
     finally:
         ray.shutdown()
+
+
+def _connect(address: str | None) -> None:
+    import ray
+
+    local = {} if address else {"object_store_memory": 128 << 20, "include_dashboard": False}
+    try:
+        ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **local)
+    except Exception as error:  # a version, a token and an address that do not fit each raise their own kind
+        if address is None:
+            raise
+        reason = " ".join(str(error).split())[:300]
+        raise InputError(f"--ray-address {address}: Ray cannot be joined there: {reason}") from error
+
+
+def _refuse_unfit(workers: Sequence[Resources]) -> None:
+    """Nobody joins a Ray of this machine's own: for what it lacks a worker would wait for ever."""
+    import ray
+
+    here = ray.cluster_resources()
+    for held in workers:
+        if held.cpus > here.get("CPU", 0) or held.gpus > here.get("GPU", 0):
+            raise InputError(
+                f"engine: a worker holds {held.cpus:g} cores and {held.gpus:g} GPUs, and this machine has "
+                f"{here.get('CPU', 0):g} and {here.get('GPU', 0):g}; lower cpus_per_worker and gpus_per_worker, or "
+                "name a cluster with --ray-address"
+            )
 
 
 def refuse_deaf(address: str | None) -> None:

@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from extraction.engines import check_environment
+from extraction.errors import InputError
 from pipelines.analyse import Analysis, analyse
 from pipelines.config import Control, Corpus, RunConfig
 from pipelines.corpus import ensure_index
@@ -17,7 +19,15 @@ from pipelines.progress import inert, say
 from pipelines.rank.stage import rank_run
 from pipelines.repetition import find_repetitions
 from pipelines.rundir import RunDirectory, refuse_foreign_files
-from pipelines.sample import Generator, prepare, sample, sampling_fingerprints, weights_fingerprint
+from pipelines.sample import (
+    Generator,
+    engines_of,
+    prepare,
+    sample,
+    sampling_fingerprints,
+    weights_fingerprint,
+    workers_of,
+)
 from pipelines.unsearched import run_unsearched
 from pipelines.work import SearchedWork, one_at_a_time
 
@@ -44,18 +54,22 @@ def run_pipeline(config: RunConfig, out: Path, ray_address: str | None, skip_bad
     refuse_deaf(ray_address)
     config = with_absolute_paths(config)
     generator = prepare(config)
+    control = _control_of(config, generator)
+    if ray_address is None:  # workers run in this environment
+        for engine in engines_of(config):
+            check_environment(engine)
     refuse_foreign_files(out)
     os.makedirs(out, mode=0o700, exist_ok=True)
     with one_at_a_time(out):
         if config.corpus.kind == "unsearchable":
             return run_unsearched(config, out, ray_address, generator)
         index = ensure_index(config.corpus, out / "index", config.shortest_match, skip_bad_records)
+        _refuse_prompts_of(index, config)
         text = _control_text(config, out)
         work = open_work(config, out, index, fingerprints(config, generator, index, text))
-        with cluster(ray_address):
+        with cluster(ray_address, workers_of(config)):
             analysed = measure(config, work, generator, text)
-            control = _control_run(config, work)
-            return finish(analysed, control, text)
+            return finish(analysed, _control_run(control, work) if control else None, text)
 
 
 def measure(
@@ -125,24 +139,39 @@ def analysis_of(config: RunConfig) -> Analysis:
     )
 
 
-def _control_run(config: RunConfig, work: SearchedWork) -> ControlRun | None:
-    """Run the same plan on the control model, in a run directory of its own inside this one."""
-    control = config.control.model
-    if control is None:
+def _refuse_prompts_of(index: "Index", config: RunConfig) -> None:
+    """An index that exists says itself what it was built from."""
+    if name := config.prompts.taken_from(index.info.sources):
+        raise InputError(
+            f"prompts.public_text: {name} is part of what the index {index.directory} was built from; name other text, "
+            "or set public_text_is_corpus: true"
+        )
+
+
+def _control_of(config: RunConfig, generator: Generator) -> tuple[RunConfig, Generator] | None:
+    """The same plan and the same sampling settings for the control model; what is wrong with it is said at once."""
+    model = config.control.model
+    if model is None:
         return None
-    corpus = Corpus(index=work.index.directory, kind=config.corpus.kind)
     changes = {
         "name": f"{config.name}-control",
-        "model": control,
+        "model": model,
+        "sampling": generator.sampling.stated(),
         "control": Control(),
-        "corpus": corpus,
         "ranking": None,
     }
-    own_config = config.model_copy(update=changes)
-    generator = prepare(own_config)
+    own = config.model_copy(update=changes)
+    return own, prepare(own)
+
+
+def _control_run(control: tuple[RunConfig, Generator], work: SearchedWork) -> ControlRun:
+    """Run it in a run directory of its own inside this one."""
+    config, generator = control
+    corpus = Corpus(index=work.index.directory, kind=config.corpus.kind)
+    own_config = config.model_copy(update={"corpus": corpus})
     prints = fingerprints(own_config, generator, work.index, None)
     own = open_work(own_config, work.directory.path / "control", work.index, prints)
-    say(f"control: {control.path}")
+    say(f"control: {own_config.model.path}")
     analysed = measure(own_config, own, generator, None)
     report = finish(analysed, None, None)
     return ControlRun(window_hashes(own.directory), json.loads(report.read_text(encoding="utf-8")))

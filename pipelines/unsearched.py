@@ -18,7 +18,7 @@ from pipelines.pool import cluster
 from pipelines.progress import inert
 from pipelines.rank.stage import rank_run
 from pipelines.rundir import RunDirectory
-from pipelines.sample import Generator, sample, sampling_fingerprints
+from pipelines.sample import Generator, sample, sampling_fingerprints, workers_of
 from pipelines.work import Work
 
 NOT_SEARCHED = "the corpus was not searched"
@@ -56,7 +56,7 @@ def run_unsearched(config: RunConfig, out: Path, ray_address: str | None, genera
     directory = RunDirectory(out)
     prints = {"corpus_kind": config.corpus.kind, **sampling_fingerprints(config, generator)}
     work = Work(directory, directory.open(config.model_dump(mode="json", by_alias=True), prints))
-    with cluster(ray_address):
+    with cluster(ray_address, workers_of(config)):
         sample(config, work, generator)
         ranking = rank_run(config, config.ranking, work, generator.tokenizer)
     return _finish(config, work, generator, ranking)

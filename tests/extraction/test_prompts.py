@@ -12,6 +12,7 @@ from extraction.errors import InputError
 from extraction.families import PromptFamilies
 from extraction.model import ModelSettings, load_tokenizer
 from extraction.prompts import Prompts, load_prompts
+from extraction.public_text import read_public_text
 from extraction.records import REQUEST_SCHEMA, requests_of
 from tests.extraction.tiny_models import TEXT, byte_level_tokenizer, sentencepiece_tokenizer
 
@@ -111,7 +112,13 @@ def test_public_text_can_be_a_parquet_column(tokenizer: Any, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "data"), [("a.txt", b"\xff\xfe"), ("a.parquet", b"PAR1 no"), ("a.txt", b"")]
+    ("name", "data"),
+    [
+        ("a.txt", b"\xff\xfe"),
+        ("a.parquet", b"PAR1 no"),
+        ("a.txt", b""),
+        ("a.jsonl", b'{"text": "one two three"}\n'),
+    ],
 )
 def test_public_text_that_cannot_be_used_is_named(
     tokenizer: Any, tmp_path: Path, name: str, data: bytes
@@ -218,3 +225,16 @@ def test_a_billion_tokens_plan_in_minutes(tokenizer: Any, folder: Path) -> None:
     for first in range(0, 10_000_000, 100_000):
         assert prompts.plan("x", first, 100_000).num_rows == 100_000
     assert time.monotonic() - start < 120
+
+
+def test_a_text_of_one_line_is_cut_between_words(tmp_path: Path) -> None:
+    text = "antidisestablishmentarianism " * 8000
+    (tmp_path / "a.txt").write_text(text)
+    settings = PromptFamilies.model_validate(
+        {"families": {"public": {"share": 1}}, "public_text": [str(tmp_path)], "public_bytes": 10**6}
+    )
+    pieces = read_public_text(settings)
+    assert "".join(pieces) == text and len(pieces) > 3
+    assert all(piece.startswith("anti") and piece.endswith("ism ") for piece in pieces)
+    with pytest.raises(InputError, match="no text within prompts.public_bytes"):
+        read_public_text(settings.model_copy(update={"public_bytes": 100}))

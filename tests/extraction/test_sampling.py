@@ -109,3 +109,16 @@ def test_the_section_survives_being_written_and_read() -> None:
     sampling = Sampling.model_validate({"from": "model", "top_k": 3, "stop_strings": ["a", "b"]})
     assert Sampling.model_validate_json(sampling.model_dump_json()) == sampling
     assert sampling.model_dump()["from"] == "model"
+
+
+def test_what_was_resolved_can_be_stated_for_another_model(tmp_path: Path) -> None:
+    stated = {"temperature": 0.6, "top_p": 0.9, "stop_strings": "User:", "eos_token_id": 2}
+    resolved = resolve_sampling(Sampling.model_validate({"from": "model"}), folder_with(tmp_path, stated))
+    again = resolve_sampling(resolved.stated(), None, eos_token_id=5).as_dict()
+    own = {"value": [5], "from": "tokenizer"}  # what ends a text is each model's own
+    assert again.pop("stop_token_ids") == own
+    assert again == {
+        name: {"value": item["value"], "from": "config"}
+        for name, item in resolved.as_dict().items()
+        if name != "stop_token_ids"
+    }

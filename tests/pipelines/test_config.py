@@ -88,6 +88,10 @@ def test_the_name_of_each_config_is_its_file():
             },
             "prompts.families.empty.chat: the server writes its own chat template",
         ),
+        (
+            {"engine": SERVER, "control": {"model": {"tokenizer": "bytes"}}},
+            "control.model: the server has the model under test alone",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_that_says_what_to_do(folder, change, message):
