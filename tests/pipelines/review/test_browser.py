@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.pipelines.review import cases
+from tests.pipelines.review.test_pages import HOSTILE
 from tests.pipelines.review.test_serve import serving
 
 pytestmark = pytest.mark.browser
@@ -43,8 +44,8 @@ def _many():
 def opened(browser, served):
     contexts = []
 
-    def open_page(size="desktop", **options):
-        address, token = served
+    def open_page(size="desktop", at=served, **options):
+        address, token = at
         width, height = SIZES[size]
         contexts.append(browser.new_context(viewport={"width": width, "height": height}, **options))
         page = contexts[-1].new_page()
@@ -102,8 +103,9 @@ def test_a_review_by_mouse(opened, size):
     assert page.seen == []  # no error, no refusal by the policy, no request to anywhere else
 
 
-def test_a_review_by_keyboard(opened):
-    page = opened()
+@pytest.mark.parametrize("size", SIZES)
+def test_a_review_by_keyboard(opened, size):
+    page = opened(size)
     page.keyboard.press("/")
     page.keyboard.type("wound")
     page.keyboard.press("Enter")
@@ -136,6 +138,30 @@ def test_a_review_by_keyboard(opened):
     page.wait_for_url("**/?q=wound*")
     page.wait_for_selector("a.row")
     assert page.locator(".outcome.is-boilerplate").count() == 2  # the whole cluster
+    assert page.seen == []
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    rows = [cases.passage(f"h{n}", text, document_ids=[text[:80]]) for n, text in enumerate(HOSTILE.values())]
+    run = cases.write_run(tmp_path_factory.mktemp("hostile") / "run", rows)
+    with serving(run) as (_, address, token):
+        yield address, token
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_hostile_texts_do_nothing_in_a_browser(opened, hostile, size):
+    page = opened(size, at=hostile)
+    page.on("dialog", lambda dialog: page.seen.append(dialog.message))
+    assert fits(page, size)
+    for number in range(len(HOSTILE)):
+        page.goto(f"{hostile[0]}/items/h{number}")
+        assert fits(page, size)
+        page.get_by_label("Reason to reveal it").fill("to look at it")
+        page.get_by_role("button", name="Reveal").click()
+        page.wait_for_selector(".text.revealed")
+        assert fits(page, size)
+        assert page.locator(".text.revealed :not(mark)").count() == 0  # text alone, no element of its own
     assert page.seen == []
 
 
