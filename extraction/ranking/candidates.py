@@ -1,7 +1,7 @@
 """Picks what people check: the top of each score, near-copies dropped. Knows nothing of models."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,29 +41,33 @@ def suspicious_first(scores: Floats) -> NDArray[np.int64]:
     return places
 
 
-def draw(kept: Sequence[int], picking: Picking) -> list[int]:
-    """Draw the candidates from the different texts at the top, and leave them in their order."""
-    if picking.among is None or len(kept) <= picking.count:
-        return list(kept[: picking.count])
-    drawn = np.random.default_rng(picking.seed).choice(len(kept), picking.count, replace=False)
-    return [kept[n] for n in sorted(drawn.tolist())]
+def draw(texts: int, picking: Picking) -> list[int]:
+    """Draw the candidates from so many different texts at the top: their places there, in order, from 0."""
+    if picking.among is None or texts <= picking.count:
+        return list(range(min(texts, picking.count)))
+    drawn = np.random.default_rng(picking.seed).choice(texts, picking.count, replace=False)
+    return sorted(drawn.tolist())
 
 
-def different(texts: Sequence[Sequence[int]], wanted: int) -> list[int]:
+def different(texts: Iterable[Sequence[int]], wanted: int) -> list[int]:
     """The places of the first `wanted` texts that are no near-copies of one kept before.
 
-    A text falls if at least half of its token trigrams, as a multiset, stand in one that is kept already.
+    A text falls if at least half of its token trigrams, as a multiset, stand in one that is kept already. The copy of
+    an earlier text falls too, however short.
 
     Args:
-        texts: token ids, the most suspicious first.
+        texts: token ids, the most suspicious first; read only as far as it takes.
         wanted: how many are looked for.
     """
     kept: list[int] = []
+    seen: set[int] = set()  # a hash each: of a million copies none is compared again
     # Only texts that share a trigram need to be compared.
     holders: dict[tuple[int, ...], dict[int, int]] = {}
     for n, ids in enumerate(texts):
-        if len(kept) == wanted:
-            break
+        known = hash(tuple(ids))
+        if known in seen:
+            continue
+        seen.add(known)
         trigrams = Counter(zip(ids, ids[1:], ids[2:], strict=False))
         shared: Counter[int] = Counter()
         for trigram, times in trigrams.items():
@@ -72,6 +76,8 @@ def different(texts: Sequence[Sequence[int]], wanted: int) -> list[int]:
         if trigrams and shared and 2 * max(shared.values()) >= trigrams.total():
             continue
         kept.append(n)
+        if len(kept) == wanted:
+            break
         for trigram, times in trigrams.items():
             holders.setdefault(trigram, {})[n] = times
     return kept

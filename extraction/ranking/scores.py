@@ -88,10 +88,10 @@ def scores_of(model: Scored, reference: Scored | None, lowercase: Scored | None)
         lowercase: the lower-cased text as the model sees it.
 
     Returns:
-        Scores; all None where nothing was generated, some where a model or 50 tokens are missing. A score that is not
+        Scores; all None where no text was generated, some where a model or 50 tokens are missing. A score that is not
         finite, because a model gave a token no probability or no number, is NaN: it says nothing.
     """
-    if not model.losses.size:
+    if not any(model.pieces):  # an end token alone, which a model can be sure of, is no text either
         return Scores()
     mean = max(log_perplexity(model.losses), LEAST)
     found = {

@@ -29,7 +29,7 @@ def rank(
         int,
         typer.Option("--among", min=0, help="Drawn at random from so many at the top; 0: simply the top."),
     ] = 1000,
-    seed: Annotated[int, typer.Option("--seed", help="Of that draw.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of that draw.")] = 0,
     engine: Annotated[
         Literal["transformers", "vllm"], typer.Option("--engine", help="What runs the models.")
     ] = "transformers",
@@ -39,7 +39,7 @@ def rank(
     ] = False,
     skip_bad_records: Annotated[
         bool,
-        typer.Option("--skip-bad-records", help="Count records that cannot be read, and go on."),
+        typer.Option("--skip-bad-records", help="Count records that cannot be read, and go on; status 0."),
     ] = False,
 ) -> None:
     """Rank generations by how much more probable the model finds them than it should, for people to check.
@@ -64,8 +64,14 @@ def rank(
         include_text=include_text,
         skip_bad_records=skip_bad_records,
     )
-    for path in rank_generations(generations, options, out):
+    paths = rank_generations(generations, options, out)
+    incomplete = json.loads((out / "ranking.json").read_text(encoding="utf-8"))["incomplete"]
+    if incomplete:
+        typer.echo(f"INCOMPLETE: {', '.join(incomplete)}.")
+    for path in paths:
         typer.echo(inert(str(path)))
+    if incomplete and not skip_bad_records:
+        raise typer.Exit(2)
 
 
 def confirm(

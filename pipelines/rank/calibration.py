@@ -5,22 +5,23 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from extraction.membership.intervals import wilson
 from extraction.ranking.calibration import calibrate
 from extraction.ranking.scores import SCORES
-from extraction.records import request_id
 from pipelines.match import MatchStores
 from pipelines.parts import PartStore
-from pipelines.rank.scored import SCORE_SCHEMA, ScoreColumns
+from pipelines.rank.scored import ScoreColumns
 from pipelines.rundir import RunDirectory
 
 Hits = NDArray[np.bool_]
 
-NOT_SEARCHED = "no corpus was searched for these generations, so nothing is known of what the candidates hold"
+KEY = ("family", "number")
+
+NOT_SEARCHED = (
+    "no corpus was searched for all of these generations, so nothing is known of what the candidates hold"
+)
 CAVEAT = (
     "Measured where the corpus could be searched. Text that cannot be searched may rank otherwise: take the share "
     "among the candidates as what to expect there, as an indication."
@@ -35,19 +36,21 @@ def hits_in(run: RunDirectory, scores: PartStore) -> Hits | None:
         scores: its scored parts.
 
     Returns:
-        bool[n], in the order of the scored parts; None where nothing was matched.
+        bool[n], in the order of the scored parts; None where not all of them were matched.
     """
-    requests = MatchStores.of(run).requests
-    parts = requests.complete()
-    if not parts:
+    matched, generations = MatchStores.of(run).requests, run.store("generations")
+    names = scores.complete()
+    if not names or not set(names) <= set(matched.complete()):
         return None
-    extracted: list[str] = []
-    for name in parts:
-        rows = requests.read(name, ["family", "number", "extracted_tokens"]).to_pylist()
-        extracted += [request_id(row["family"], row["number"]) for row in rows if row["extracted_tokens"]]
-    ids = scores.read_all(SCORE_SCHEMA, ["generation_id"])["generation_id"]
-    found = pc.is_in(ids, value_set=pa.array(extracted, pa.string()))
-    return np.asarray(found.to_numpy(), dtype=np.bool_)
+    return np.concatenate([_hits(matched, generations, name) for name in names])
+
+
+def _hits(matched: PartStore, generations: PartStore, name: str) -> Hits:
+    """By family and number: generations that were made elsewhere have ids of their own."""
+    requests = matched.read(name, [*KEY, "extracted_tokens"]).to_pylist()
+    extracted = {tuple(row[field] for field in KEY) for row in requests if row["extracted_tokens"]}
+    rows = generations.read(name, [*KEY]).to_pylist()
+    return np.array([tuple(row[field] for field in KEY) in extracted for row in rows], dtype=np.bool_)
 
 
 def calibration(

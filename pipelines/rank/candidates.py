@@ -17,7 +17,7 @@ from extraction.token_bytes import TokenBytes
 from pipelines.parts import PartStore, write_file
 from pipelines.rank.scored import ScoreColumns, ScoredRows
 
-FIRST_LOOK = 4  # times as many of the top are read as are wanted, and more where most of them are copies
+FIRST_LOOK = 4  # times as many of the top are read for all scores at once as are wanted of each
 
 CANDIDATE_SCHEMA = pa.schema(
     [
@@ -33,8 +33,8 @@ CANDIDATE_SCHEMA = pa.schema(
     ]
 )
 CSV_COLUMNS = ("candidate_id", "generation_id", "family", "picked_by", "ranks", *SCORES, "tokens", "verdict")
-# A spreadsheet runs a cell that begins so as a formula.
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+# A spreadsheet runs a cell that begins so as a formula; some take the full-width signs for the others.
+FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\r", "\n")
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,10 @@ def candidates_of(store: PartStore, columns: ScoreColumns, picking: Picking, tab
     """
     rows = ScoredRows(store)
     orders, look = list(_orders(columns)), FIRST_LOOK * picking.wanted
-    rows.tokens(
-        [row for _, order in orders for row in order[:look].tolist()]
-    )  # each part is read once for all
+    rows.keep([row for _, order in orders for row in order[:look].tolist()])  # each part is read once for all
     ranks: dict[int, dict[str, int]] = {}
     for name, order in orders:
-        for rank, row in enumerate(_picked(order, rows, picking, look), 1):
+        for rank, row in _picked(order, rows, picking):
             ranks.setdefault(row, {})[name] = rank
     best = sorted(ranks, key=lambda row: (min(ranks[row].values()), row))
     records = rows.records(best)
@@ -115,14 +113,11 @@ def _orders(columns: ScoreColumns) -> Iterator[tuple[str, NDArray[np.int64]]]:
             yield name, inside[suspicious_first(values[inside])]
 
 
-def _picked(order: NDArray[np.int64], rows: ScoredRows, picking: Picking, look: int) -> list[int]:
-    """Rows of one family picked by one score: only the top is read, and more of it where copies fell away."""
-    while True:
-        top = order[:look].tolist()
-        kept = different(rows.tokens(top), picking.wanted)
-        if len(kept) == picking.wanted or look >= order.size:
-            return [top[n] for n in draw(kept, picking)]
-        look *= FIRST_LOOK
+def _picked(order: NDArray[np.int64], rows: ScoredRows, picking: Picking) -> Iterator[tuple[int, int]]:
+    """Rows of one family picked by one score, each with its rank among the different texts, from 1."""
+    kept = different(rows.tokens(order), picking.wanted)
+    for place in draw(len(kept), picking):
+        yield place + 1, int(order[kept[place]])
 
 
 def _described(

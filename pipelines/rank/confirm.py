@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -87,6 +88,8 @@ def _into_report(directory: Path, counts: dict[str, Any]) -> None:
     if not (directory / "report.json").exists():  # generations that were made elsewhere
         return
     report = read_report(directory)
+    if report["ranking"] is None:  # candidates of an earlier configuration
+        return
     report["ranking"]["confirmed"] = counts
     write_json(str(directory / "report.json"), report)
     render_report(report, directory)
@@ -132,15 +135,21 @@ def _verdicts(path: Path, known: set[str]) -> dict[str, str]:
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, str | None]]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as handle:
-            reader = csv.DictReader(handle)
-            missing = {"candidate_id", "verdict"} - set(reader.fieldnames or ())
-            if missing:
-                raise InputError(
-                    f"{path}: no column {sorted(missing)[0]!r}; keep the header of candidates.csv"
-                )
-            for row in reader:
+            text = handle.read()
+        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=_separator(text))
+        missing = {"candidate_id", "verdict"} - set(reader.fieldnames or ())
+        if missing:
+            raise InputError(f"{path}: no column {sorted(missing)[0]!r}; keep the header of candidates.csv")
+        for row in reader:
+            if any(row.values()):  # spreadsheets leave rows of nothing behind
                 yield reader.line_num, row
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(
             f"{path}: not readable as CSV ({type(error).__name__}); save it as CSV in UTF-8"
         ) from None
+
+
+def _separator(text: str) -> str:
+    """A spreadsheet puts semicolons or tabs between fields where commas stand in numbers."""
+    header = text.partition("\n")[0]
+    return max(",;\t", key=header.count)

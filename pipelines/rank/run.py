@@ -1,7 +1,7 @@
 """`extraction rank`: scores generations part by part, then picks candidates; run again, it goes on."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
@@ -12,6 +12,7 @@ from extraction.model import load_tokenizer, model_fingerprint, tokenizer_finger
 from extraction.ranking.candidates import Picking
 from extraction.records import Generation, generations_of
 from extraction.token_bytes import TokenBytes
+from pipelines.digests import file_digest
 from pipelines.elsewhere import Reader
 from pipelines.parts import PartStore, write_json
 from pipelines.progress import progress
@@ -55,11 +56,12 @@ def rank_generations(source: Path, options: RankOptions, out: Path) -> list[Path
         The files written: candidates as Parquet and as CSV, and a summary.
 
     Raises:
-        InputError: a source or model cannot be read, or nothing can be scored.
+        InputError: a source or model cannot be read, a run is of another model, or nothing can be scored.
     """
     tokenizer = load_tokenizer(options.models.model)
-    reader = None if source.is_dir() else Reader(source, tokenizer, options.skip_bad_records)
-    fingerprints = _fingerprints(source, options.models)
+    before = RunDirectory(source).read() if source.is_dir() else None
+    reader = Reader(source, tokenizer, options.skip_bad_records) if before is None else None
+    fingerprints = _fingerprints(source, before, options.models)
     refuse_foreign_files(out)
     os.makedirs(out, mode=0o700, exist_ok=True)
     with one_at_a_time(out):
@@ -77,9 +79,10 @@ def rank_generations(source: Path, options: RankOptions, out: Path) -> list[Path
             skipped_records=reader.bad if reader else 0,
         )
         summary = put_forward(ranked, directory)
-        status = "incomplete" if ranked.skipped_records else "complete"
-        write_json(str(out / "ranking.json"), {"status": status, **summary})
-        directory.write(run | {"status": status})
+        incomplete = _incomplete(ranked.skipped_records, before)
+        ended = {"status": "incomplete" if incomplete else "complete", "incomplete": incomplete}
+        write_json(str(out / "ranking.json"), ended | summary)
+        directory.write(run | ended)
     return [out / "candidates" / "part-00000.parquet", out / "candidates.csv", out / "ranking.json"]
 
 
@@ -92,18 +95,34 @@ def _config(source: Path, models: RankingModels) -> dict[str, Any]:
     }
 
 
-def _fingerprints(source: Path, models: RankingModels) -> dict[str, Any]:
-    file = source / "run.json" if source.is_dir() else source
-    try:
-        size = file.stat().st_size
-    except OSError as error:
-        raise InputError(f"{source}: cannot be read ({error.strerror}); name generations or a run") from None
-    return {
-        "generations": [file.name, size if file == source else 0],
+def _fingerprints(source: Path, run: Mapping[str, Any] | None, models: RankingModels) -> dict[str, Any]:
+    found = {
+        "generations": file_digest(source) if run is None else run.get("run"),
         "model": model_fingerprint(models.model),
         "tokenizer": tokenizer_fingerprint(models.model),
         "reference": None if models.reference is None else model_fingerprint(models.reference),
     }
+    if run is not None:
+        _refuse_what_cannot_be_ranked(source, run, found)
+    return found
+
+
+def _refuse_what_cannot_be_ranked(source: Path, run: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
+    """The log-probabilities that a run kept, and its tokens, are those of the model that generated."""
+    if run.get("purged"):
+        raise InputError(f"{source}: its texts were purged; nothing is left that could be ranked")
+    for name in ("model", "tokenizer"):
+        theirs = (run.get("fingerprints") or {}).get(name)
+        if theirs is not None and theirs != ours[name]:
+            raise InputError(f"{source}: --model has another {name}; name the model that generated this run")
+
+
+def _incomplete(skipped: int, run: Mapping[str, Any] | None) -> list[str]:
+    """Why not everything was ranked."""
+    reasons = [f"generations that could not be read ({skipped:,})"] if skipped else []
+    return reasons + (
+        ["the run is not complete"] if run is not None and run.get("status") != "complete" else []
+    )
 
 
 def _parts_of_run(source: Path) -> Parts:

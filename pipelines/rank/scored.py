@@ -16,6 +16,9 @@ from pipelines.pool import Facts
 from pipelines.rank.models import Ranker, RankingModels
 
 Floats = NDArray[np.float64]
+Ids = NDArray[np.int32]
+
+AHEAD = 32_768  # generations whose tokens are read at once
 
 SCORE_SCHEMA = pa.schema(
     [
@@ -113,27 +116,46 @@ class ScoredRows:
         markers = sorted(store.markers().items())
         self._names = [name for name, _ in markers]
         self._ends = np.cumsum([facts["generations"] for _, facts in markers])
-        self._tokens: dict[int, NDArray[np.int32]] = {}
+        self._kept: dict[int, Ids] = {}
 
-    def load(self, rows: Sequence[int]) -> None:
-        """Read the tokens of some generations and keep them; those that are kept already are not read again."""
-        for row, record in self._read([row for row in rows if row not in self._tokens], ["token_ids"]):
-            self._tokens[row] = np.array(record["token_ids"], dtype=np.int32)
+    def keep(self, rows: Sequence[int]) -> None:
+        """Read the tokens of some generations, and keep them."""
+        self._kept |= self._read_tokens(rows)
 
-    def tokens(self, rows: Sequence[int]) -> list[list[int]]:
-        """Token ids of some generations."""
-        self.load(rows)
-        return [self._tokens[row].tolist() for row in rows]
+    def tokens(self, rows: NDArray[np.int64]) -> Iterator[list[int]]:
+        """Token ids of generations, in the order given.
+
+        Those that are not kept are read some at a time, and forgotten again: a model can write the same text a million
+        times, and then all of it is looked at.
+        """
+        read: dict[int, Ids] = {}
+        for place, row in enumerate(map(int, rows)):
+            if row not in self._kept and row not in read:
+                read = self._read_tokens(rows[place : place + AHEAD])
+            yield (self._kept[row] if row in self._kept else read[row]).tolist()
 
     def records(self, rows: Sequence[int]) -> dict[int, dict[str, Any]]:
         """Whole generations, of `SCORE_SCHEMA`."""
-        return dict(self._read(rows, SCORE_SCHEMA.names))
+        found: dict[int, dict[str, Any]] = {}
+        for numbers, table in self._parts(rows, SCORE_SCHEMA.names):
+            found |= zip(numbers, table.to_pylist(), strict=True)
+        return found
 
-    def _read(self, rows: Sequence[int], columns: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _read_tokens(self, rows: Sequence[int] | NDArray[np.int64]) -> dict[int, Ids]:
+        found: dict[int, Ids] = {}
+        for numbers, table in self._parts(rows, ["token_ids"]):
+            lists = table["token_ids"].combine_chunks()
+            values, ends = lists.values.to_numpy(), lists.offsets.to_numpy()[1:-1]
+            found |= zip(numbers, np.split(values, ends), strict=True)
+        return found
+
+    def _parts(
+        self, rows: Sequence[int] | NDArray[np.int64], columns: list[str]
+    ) -> Iterator[tuple[list[int], pa.Table]]:
+        """The numbers and the rows of each part that holds some of the generations."""
         wanted = np.unique(np.asarray(rows, dtype=np.int64))
         parts = np.searchsorted(self._ends, wanted, side="right")
         for part in np.unique(parts).tolist():
             own = wanted[parts == part]
             first = int(self._ends[part - 1]) if part else 0
-            table = self._store.read(self._names[part], columns).take(pa.array(own - first))
-            yield from zip(own.tolist(), table.to_pylist(), strict=True)
+            yield own.tolist(), self._store.read(self._names[part], columns).take(pa.array(own - first))

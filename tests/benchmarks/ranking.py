@@ -146,15 +146,15 @@ def throughput(chosen: argparse.Namespace) -> dict[str, Any]:
     return {"generations": len(generations), "tokens": tokens, "tokens_s": round(tokens / took)}
 
 
-def write_scores(store: PartStore, generations: int, tokens: int) -> None:
-    """Parts of made-up generations; every tenth is a near-copy of a few, and those stand at the top."""
+def write_scores(store: PartStore, generations: int, tokens: int, share: float) -> None:
+    """Parts of made-up generations; a share of them are near-copies of a few, and those stand at the top."""
     rng = np.random.default_rng(0)
     copies = rng.integers(0, 30_000, (50, tokens), dtype=np.int32)
     empty = pa.ListArray.from_arrays(np.zeros(PART_ROWS + 1, np.int32), pa.array([], pa.int32()))
     for first in range(0, generations, PART_ROWS):
         rows = min(PART_ROWS, generations - first)
         ids = rng.integers(0, 30_000, (rows, tokens), dtype=np.int32)
-        copied = rng.random(rows) < 0.1
+        copied = rng.random(rows) < share
         ids[copied] = copies[rng.integers(0, len(copies), copied.sum())]
         ids[copied, :3] = rng.integers(0, 30_000, (copied.sum(), 3))
         scores = [pa.array(rng.normal(size=rows) + 3.0 * copied) for _ in SCORES]
@@ -177,7 +177,7 @@ def million(chosen: argparse.Namespace) -> dict[str, Any]:
     table = TokenBytes([b"a"] * 30_000)
     with tempfile.TemporaryDirectory() as folder:
         store = PartStore(folder)
-        write_scores(store, chosen.generations, chosen.tokens)
+        write_scores(store, chosen.generations, chosen.tokens, chosen.copies)
         stored = sum(file.stat().st_size for file in Path(folder).iterdir())
         before = _peak()
         times = [time.perf_counter()]
@@ -192,6 +192,7 @@ def million(chosen: argparse.Namespace) -> dict[str, Any]:
     return {
         "generations": chosen.generations,
         "tokens_each": chosen.tokens,
+        "copies": chosen.copies,
         "scored_parts_bytes": stored,
         "candidates": candidates.table.num_rows,
         "read_seconds": read,
@@ -224,6 +225,7 @@ def main() -> None:
     three = commands.add_parser("million")
     three.add_argument("--generations", type=int, default=1_000_000)
     three.add_argument("--tokens", type=int, default=64)
+    three.add_argument("--copies", type=float, default=0.1, help="share of near-copies of 50 texts")
     three.set_defaults(measure=million)
     chosen = parser.parse_args()
     print(json.dumps(chosen.measure(chosen), indent=2))

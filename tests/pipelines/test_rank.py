@@ -1,31 +1,19 @@
 import csv
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 from extraction.engines.settings import TransformersSettings
 from extraction.model import ModelSettings
-from extraction.ranking.calibration import calibrate
 from extraction.ranking.candidates import Picking
-from extraction.ranking.scores import SCORES
-from extraction.records import Generation
-from extraction.scoring import Text
-from extraction.token_bytes import TokenBytes
 from pipelines.cli import app
-from pipelines.demo import corpus
-from pipelines.parts import PartStore
 from pipelines.rank import RankingModels, RankOptions, rank_generations
 from pipelines.rank import run as rank_run
-from pipelines.rank.candidates import candidates_of, harmless
-from pipelines.rank.models import Reading
-from pipelines.rank.scored import SCORE_SCHEMA, ScoreColumns, ScoredRows
-from tests.conftest import Demo
+from pipelines.rank.candidates import harmless
 from tests.extraction.tiny_models import SENTENCES, byte_level_tokenizer, llama
 
 
@@ -182,7 +170,8 @@ def test_text_is_written_only_when_asked_for_and_runs_in_no_spreadsheet(
     assert hostile["generation_id"] == "'=1+1"
     assert hostile["text"] == "'=cmd()"
     assert (out / "candidates.csv").stat().st_mode & 0o077 == 0
-    assert [harmless(value) for value in ("-1", "\t=x", "plain", -1.5)] == ["'-1", "'\t=x", "plain", -1.5]
+    shown = [harmless(value) for value in ("-1", "\t=x", "\uff1dx", "plain", -1.5)]
+    assert shown == ["'-1", "'\t=x", "'\uff1dx", "plain", -1.5]
 
 
 @pytest.mark.parametrize(
@@ -207,87 +196,18 @@ def test_bad_verdicts_are_refused(
     assert not (tmp_path / "ranked" / "confirmed.json").exists()
 
 
-def test_a_prompt_begins_with_one_start_token_and_an_empty_text_is_none(models: tuple[Path, Path]) -> None:
-    reading = Reading.load(ModelSettings(path=str(models[0])), HERE)
-    assert reading.context([]) == [0]
-    assert reading.context([7, 8]) == reading.context([0, 7, 8]) == [0, 7, 8]
-
-
-def test_log_probabilities_that_generation_kept_are_not_computed_again(
-    models: tuple[Path, Path], generations: Path
+@pytest.mark.parametrize(("mark", "encoding"), [(";", "utf-8-sig"), ("\t", "utf-8"), (",", "utf-8-sig")])
+def test_verdicts_are_read_as_spreadsheets_save_them(
+    mark: str, encoding: str, models: tuple[Path, Path], generations: Path, tmp_path: Path
 ) -> None:
-    ranker = through(models[0], None).load()
-    kept = Generation("a-000000000", "a", 0, [0], [5, 6, 7], [-1.0, -2.0, -3.0], "stop")
-    lost = replace(kept, logprobs=[])
-    (found,), (computed,) = (list(ranker.score([one])) for one in (kept, lost))
-    assert found["perplexity"] == -2.0
-    assert computed["perplexity"] != -2.0
-    (prompted,) = ranker.score([replace(lost, prompt_token_ids=[0, 9, 9, 9])])
-    assert prompted["zlib"] != computed["zlib"]  # the prompt is what the tokens are conditioned on
-    assert prompted["perplexity"] == pytest.approx(
-        float(ranker.model.scorer.log_probs([Text([0, 9, 9, 9], [5, 6, 7])])[0].log_probs.mean()), abs=1e-5
-    )  # but it is not among what is scored
-
-
-def test_a_score_that_is_no_number_is_reported_and_never_put_forward(tmp_path: Path) -> None:
-    rows = [
-        {"generation_id": f"g{n}", "family": "f", "prompt_token_ids": [], "token_ids": [n, n + 1, n + 2]}
-        | dict.fromkeys(SCORES, float(n))
-        for n in range(5)
-    ]
-    rows[4] |= {"zlib": float("nan")}
-    rows[3] |= {"zlib": None}
-    store = PartStore(str(tmp_path))
-    store.publish("part-00000", pa.Table.from_pylist(rows, schema=SCORE_SCHEMA), {"generations": 5})
-    columns = ScoreColumns.read(store)
-    assert (columns.missing["zlib"], columns.not_a_number["zlib"]) == (1, 1)
-    assert (columns.missing["reference"], columns.not_a_number["reference"]) == (0, 0)
-    table = TokenBytes([bytes([n]) for n in range(8)])
-    chosen = candidates_of(store, columns, Picking(count=2, among=None), table)
-    assert chosen.by_score["zlib"] == [2, 1]
-    assert chosen.by_score["reference"] == [4, 3]
-
-
-def test_rows_are_found_over_all_parts(tmp_path: Path) -> None:
-    store = PartStore(str(tmp_path))
-    for part, rows in enumerate(([0, 1, 2], [3], [4, 5])):
-        records = [
-            {"generation_id": f"g{n}", "family": "f", "prompt_token_ids": [], "token_ids": [n] * 3}
-            for n in rows
-        ]
-        table = pa.Table.from_pylist(records, schema=SCORE_SCHEMA)
-        store.publish(f"part-{part:05d}", table, {"generations": len(rows)})
-    rows_of = ScoredRows(store)
-    assert rows_of.tokens([5, 0, 3]) == [[5] * 3, [0] * 3, [3] * 3]
-    assert rows_of.tokens([4, 5]) == [[4] * 3, [5] * 3]
-    assert {row: found["generation_id"] for row, found in rows_of.records([2, 3]).items()} == {
-        2: "g2",
-        3: "g3",
-    }
-
-
-def test_planted_memorised_outputs_rise_to_the_top(demo: Demo, tmp_path: Path) -> None:
-    """2 % of the outputs are training text that the target has memorised, the others are text it never saw."""
-    halves = [call.text[at : at + 180] for call in demo.truth.calls if call.documents >= 5 for at in (0, 180)]
-    unseen = [call.text[:300] for call in demo.truth.held_out_calls]
-    corpus.write_corpus(tmp_path / "other", seed=1)
-    public = [
-        t for place in (demo.corpus, tmp_path / "other") for t in corpus.read_texts(place / corpus.PUBLIC)
-    ]
-    others = [text[:300] for text in (*unseen, *public) if len(text) > 100][: 49 * len(halves)]
-    lines = [{"id": f"planted{n}", "text": text} for n, text in enumerate(halves)]
-    lines += [{"id": f"other{n}", "text": text} for n, text in enumerate(others)]
-    source = tmp_path / "generations.jsonl"
-    source.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    chosen = RankOptions(through(demo.target, demo.base), Picking(count=100, among=None))
-    rank_generations(source, chosen, tmp_path / "ranked")
-    columns = ScoreColumns.read(PartStore(str(tmp_path / "ranked" / "scores")))
-    planted = np.arange(len(lines)) < len(halves)
-    assert planted.mean() == pytest.approx(0.02, abs=0.002)
-    found = {name: calibrate(values, planted) for name, values in columns.scores.items()}
-    at_100 = {name: one.at[1] for name, one in found.items() if one is not None}
-    best = max(at_100.values(), key=lambda at: at.precision.estimate)
-    assert best.depth == 100
-    assert best.times_random is not None and best.times_random >= 5
-    assert best.beats_random
-    assert at_100["reference"].precision == best.precision
+    out = tmp_path / "ranked"
+    rank_generations(generations, options(models, models=through(models[0], None)), out)
+    lines = read_csv(out / "candidates.csv")
+    with (tmp_path / "verdicts.csv").open("w", encoding=encoding, newline="") as handle:
+        writer = csv.DictWriter(handle, lines[0], delimiter=mark)
+        writer.writeheader()
+        writer.writerows(line | {"verdict": " Yes "} for line in lines)
+        handle.write(mark * (len(lines[0]) - 1) + "\r\n")  # a row of nothing
+    rank("confirm", out, tmp_path / "verdicts.csv")
+    found = json.loads((out / "confirmed.json").read_text())["all"]
+    assert (found["confirmed"], found["share"]["high"]) == (len(lines), 1.0)

@@ -2,17 +2,21 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from extraction.errors import InputError
+from extraction.model import ModelSettings, load_tokenizer
+from extraction.token_bytes import TokenBytes
 from pipelines.config import load_config
 from pipelines.parts import PartStore
 from pipelines.report import build_limitations, read_report, render_report
 from pipelines.run import run_pipeline
 from tests.extraction.tiny_models import byte_level_tokenizer, llama
+from tests.pipelines.leftovers import leftovers
 from tests.pipelines.page_reading import Page, unexplained
 from tests.pipelines.small_run import write_inputs
 
@@ -214,3 +218,27 @@ def test_an_incomplete_run_is_worded_as_one(finished, tmp_path):
     text = Page(render_report(report, tmp_path)[0].read_text(encoding="utf-8")).text
     assert "Incomplete run" in text and "requests that failed (7)" in text
     assert "incomplete" in report["limitations"][0]
+
+
+def test_nothing_is_left_of_its_texts_after_a_purge(finished, folder, tmp_path, command):
+    """Scores lie one folder deeper than other parts, a folder for each reference."""
+    run = shutil.copytree(finished, tmp_path / "ranked")
+    (run / "candidates.csv").unlink()
+    run_pipeline(small(folder), run, None, False)
+    scores = next((run / "scores").iterdir()) / "part-00000.parquet"
+    table = TokenBytes.from_tokenizer(load_tokenizer(ModelSettings(path=str(folder / "model"))))
+    before = pq.read_table(scores)
+    texts = [table.decode(ids) for ids in before["token_ids"].to_pylist()]
+    texts = [text[:40] for text in texts if len(text) >= 40]
+    assert {"part-00000.parquet"} <= set(leftovers(run, texts, table))
+    report = read_report(run)
+    status, out, err = command("purge", run)
+    assert status == 0, err
+    assert str(scores.relative_to(run)) in out and "not known" not in out
+    assert leftovers(run, texts, table) == []
+    after = pq.read_table(scores)
+    assert set(map(tuple, after["token_ids"].to_pylist())) == {()}
+    assert after.drop(["token_ids", "prompt_token_ids"]) == before.drop(["token_ids", "prompt_token_ids"])
+    assert command("report", run)[0] == 0 and read_report(run) == report
+    status, _, err = command("rank", run, "--model", folder / "model", "--out", tmp_path / "again")
+    assert status == 2 and "purged" in err

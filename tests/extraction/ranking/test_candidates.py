@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +10,7 @@ from extraction.ranking.candidates import Picking, different, draw, suspicious_f
 def pick(scores: np.ndarray, tokens: list[list[int]], picking: Picking) -> list[int]:
     order = suspicious_first(scores).tolist()
     kept = different([tokens[n] for n in order], picking.wanted)
-    return [order[n] for n in draw(kept, picking)]
+    return [order[kept[place]] for place in draw(len(kept), picking)]
 
 
 def test_the_highest_come_first_and_nan_never() -> None:
@@ -27,8 +29,21 @@ def test_near_copies_fall() -> None:
     assert pick(scores, [first, half, third, repeated], Picking(among=None)) == [0, 2, 3]
 
 
-def test_short_ones_have_no_trigrams_and_stay() -> None:
-    assert pick(np.array([2.0, 1.0]), [[1, 2], [1, 2]], Picking(among=None)) == [0, 1]
+def test_of_short_ones_without_trigrams_only_copies_fall() -> None:
+    tokens = [[1, 2], [1, 2], [2, 1], [1], [1], [], []]
+    assert pick(-np.arange(7.0), tokens, Picking(among=None)) == [0, 2, 3, 5]
+
+
+def test_no_more_is_read_than_it_takes() -> None:
+    read: list[int] = []
+
+    def texts() -> Iterator[list[int]]:
+        for n in range(100):
+            read.append(n)
+            yield [n, n + 1, n + 2]
+
+    assert different(texts(), 3) == [0, 1, 2]
+    assert read == [0, 1, 2]
 
 
 def test_a_draw_from_the_top_is_seeded_and_in_order() -> None:
@@ -57,6 +72,6 @@ def test_any_texts_against_a_direct_comparison(tokens: list[list[int]]) -> None:
                     shared += 1
             return bool(trigrams) and shared > 0 and 2 * shared >= len(trigrams)
 
-        if not any(near(other) for other in kept):
+        if ids not in tokens[:n] and not any(near(other) for other in kept):
             kept.append(n)
     assert pick(-np.arange(float(len(tokens))), tokens, Picking(count=20, among=None)) == kept

@@ -87,3 +87,10 @@ def test_what_is_not_finite_is_no_score(value: float) -> None:
     assert math.isnan(other.reference or 0.0)
     assert math.isnan(other.window_reference or 0.0)
     assert other.perplexity == -1.0
+
+
+def test_an_end_token_alone_is_no_output() -> None:
+    sure = Scored(np.array([1e-7]), [b""])  # which would be the most suspicious of all
+    found = scores_of(sure, scored([1.0]), scored([1.0]))
+    assert {getattr(found, name) for name in found.__dataclass_fields__} == {None}
+    assert scores_of(Scored(np.array([0.5, 0.5]), [b"a", b""]), None, None).perplexity == -0.5
