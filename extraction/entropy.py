@@ -26,14 +26,6 @@ from extraction.sliding import (
     verbatim,
 )
 
-_PAIR_SHARE = 0.4  # letter pairs per character in a window of few characters (50 bytes of Chinese are 16)
-_SHORT_SHARE = 0.6  # share of new text in such a window
-_ALWAYS_FEW = 3  # letter pairs that no text worth reading gets by with, whatever stands between them
-_FEW, _FEW_SHARE = 7, 0.6  # empty tags and the like: few pairs, and what stands between them mostly repeats
-_LABEL_SHARE, _LEAST_NUMBERS = 0.5, 3  # a label that comes back between numbers; names are new each time
-_STILL_SHARE, _STILL_MOST = 0.38, 64  # the same two limits for a window whose second half brings nothing new
-_LEAST_TRIPLES = 2
-
 
 class LowEntropyRule(Settings):
     """Thresholds of the low-entropy rule; a window is low-entropy as soon as one of the measures says so."""
@@ -58,6 +50,47 @@ class LowEntropyRule(Settings):
     )
     min_counting_share: float = Field(
         0.6, gt=0, le=1, description="share of words in equal steps (a b c, 0x0e 0x0f) that is filler"
+    )
+    min_counting_triples: int = Field(
+        2, ge=1, description="runs of three words below which nothing is called counting"
+    )
+    always_few_pairs: int = Field(
+        3,
+        ge=0,
+        description="distinct letter pairs up to which a window is filler, whatever stands between them",
+    )
+    few_pairs: int = Field(
+        7,
+        ge=0,
+        description="distinct letter pairs up to which a window that mostly repeats is filler (empty tags)",
+    )
+    few_pairs_new_share: float = Field(
+        0.6, ge=0, le=1, description="share of new text up to which such a window mostly repeats"
+    )
+    max_pair_share: float = Field(
+        0.4,
+        ge=0,
+        le=1,
+        description="letter pairs for each character, which count as few in a window of few characters",
+    )
+    min_label_numbers: int = Field(3, ge=1, description="numbers that a label must come back between")
+    label_new_share: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="share of new text up to which a label comes back; names are new each time",
+    )
+    short_new_share: float = Field(
+        0.6, ge=0, le=1, description="share of new text up to which a short window is filler"
+    )
+    still_new_share: float = Field(
+        0.38,
+        ge=0,
+        le=1,
+        description="share of new text up to which a window is filler whose second half has none",
+    )
+    still_new_characters: int = Field(
+        64, ge=0, description="characters of new text above which such a window is not"
     )
 
     def is_low(self, data: bytes) -> bool:
@@ -86,7 +119,7 @@ class LowEntropyRule(Settings):
         low = self._few_words(characters, first, last) | self._repeats(characters, first, last)
         low |= entropy_at_most(characters.codes, first, last, self.max_entropy_bits)
         left = np.flatnonzero(~low)
-        shares = counting_shares(characters, first[left], last[left], _LEAST_TRIPLES)
+        shares = counting_shares(characters, first[left], last[left], self.min_counting_triples)
         low[left] = shares >= self.min_counting_share
         return low
 
@@ -97,10 +130,14 @@ class LowEntropyRule(Settings):
         new, grams = distinct_grams(text, 4), text.lengths - 3
         total = np.concatenate([[0], np.cumsum(characters.classes == LETTER)])
         letters = total[last] - total[first]
-        most = np.minimum(self.max_letter_pairs, _PAIR_SHARE * (last - first))
-        few = (pairs <= _ALWAYS_FEW) | (letters <= self.max_letter_share * (last - first))
-        few |= (pairs <= np.minimum(_FEW, most)) & (new <= _FEW_SHARE * grams)
-        few |= (pairs <= most) & (text.count(NUMBER) >= _LEAST_NUMBERS) & (new <= _LABEL_SHARE * grams)
+        most = np.minimum(self.max_letter_pairs, self.max_pair_share * (last - first))
+        few = (pairs <= self.always_few_pairs) | (letters <= self.max_letter_share * (last - first))
+        few |= (pairs <= np.minimum(self.few_pairs, most)) & (new <= self.few_pairs_new_share * grams)
+        few |= (
+            (pairs <= most)
+            & (text.count(NUMBER) >= self.min_label_numbers)
+            & (new <= self.label_new_share * grams)
+        )
         return np.asarray(few | (new <= np.minimum(self.short_new_characters, self.max_new_share * grams)))
 
     def _repeats(self, characters: Characters, first: Ints, last: Ints) -> Flags:
@@ -108,7 +145,9 @@ class LowEntropyRule(Settings):
         text = verbatim(characters, first, last)
         new, grams = distinct_grams(text, 4), text.lengths - 3
         half = replace(text, last=np.minimum(text.last, text.first + text.lengths // 2 + 3))
-        still = (distinct_grams(half, 4) == new) & (new <= np.minimum(_STILL_SHARE * grams, _STILL_MOST))
-        short = np.minimum(self.short_new_characters, _SHORT_SHARE * grams)
+        still = (distinct_grams(half, 4) == new) & (
+            new <= np.minimum(self.still_new_share * grams, self.still_new_characters)
+        )
+        short = np.minimum(self.short_new_characters, self.short_new_share * grams)
         limit = np.minimum(np.maximum(self.max_new_share * grams, short), self.max_new_characters)
         return np.asarray(((new <= limit) | still) & (grams > 0))
