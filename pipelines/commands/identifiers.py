@@ -50,6 +50,7 @@ def identifiers(
     from extraction.identifiers import IdentifierSettings
     from index import open_index
     from pipelines.config import load_identifier_settings
+    from pipelines.report.words import noun
 
     settings = load_identifier_settings(config) if config else IdentifierSettings()
     if index is not None:
@@ -64,7 +65,7 @@ def identifiers(
         else:
             _print_with_counts(copy, index, settings, workers)
     if lines.bad:
-        print(f"{file}: {lines.bad} lines could not be read and were left out", file=sys.stderr)
+        print(f"{file}: {noun(lines.bad, 'line')} could not be read, left out", file=sys.stderr)
 
 
 @dataclass
