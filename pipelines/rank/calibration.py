@@ -24,7 +24,8 @@ NOT_SEARCHED = (
 )
 CAVEAT = (
     "Measured where the corpus could be searched. Text that cannot be searched may rank otherwise: take the share "
-    "among the candidates as what to expect there, as an indication."
+    "among the candidates as what to expect there, as an indication. Candidates are different texts: one that came out "
+    "a hundred times counts once among them, and a hundred times among all generations."
 )
 
 
