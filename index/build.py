@@ -24,6 +24,7 @@ from index.tasks import BuildTask, TaskResult, run_task
 GIB = 1 << 30
 LARGEST_SEGMENT = 2 * GIB
 SMALLEST_SEGMENT = 16 << 20
+THREADS = 2  # of one task: fewer tasks at once make fewer, longer segments, which are faster to search
 
 Mapper = Callable[[Callable[[BuildTask], TaskResult], Sequence[BuildTask]], Iterable[TaskResult]]
 Progress = Callable[[TaskResult, int], None]
@@ -38,8 +39,8 @@ class BuildOptions:
         text_column: the column or key that holds the text.
         id_column: the column or key that holds the id.
         skip_bad_records: count records that cannot be read, and mark the index, instead of refusing.
-        memory: bytes that all workers together may use; None for half of what is free.
-        workers: how many tasks run at once.
+        memory: bytes that all tasks together may use; None for half of what is free.
+        workers: cores to use.
         segment_bytes: text of one segment; None derives it from `memory` and `workers`.
     """
 
@@ -55,6 +56,16 @@ class BuildOptions:
     def reading(self) -> ReadOptions:
         """The part that concerns the sources."""
         return ReadOptions(self.text_column, self.id_column, self.skip_bad_records)
+
+    @property
+    def tasks_at_once(self) -> int:
+        """How many tasks run at once."""
+        return max(1, self.workers // THREADS)
+
+    @property
+    def threads(self) -> int:
+        """How many cores each of them has."""
+        return max(1, self.workers // self.tasks_at_once)
 
 
 def build_index(
@@ -182,12 +193,12 @@ def _as_stored(piece: Piece) -> dict[str, Any]:
 
 def _sizes(options: BuildOptions, total: int) -> list[int]:
     """Text of one segment and of one task: a build takes at most 1 GiB and 4 bytes for each byte of it."""
-    workers = max(options.workers, 1)
+    at_once = options.tasks_at_once
     memory = options.memory if options.memory is not None else _free_memory() // 2
     segment = options.segment_bytes
     if segment is None:
-        segment = max(SMALLEST_SEGMENT, min(LARGEST_SEGMENT, (memory // workers - GIB) // 4))
-    return [segment, min(segment, max(total // workers + 1, SMALLEST_SEGMENT))]
+        segment = max(SMALLEST_SEGMENT, min(LARGEST_SEGMENT, (memory // at_once - GIB) // 4))
+    return [segment, min(segment, max(total // at_once + 1, SMALLEST_SEGMENT))]
 
 
 def _free_memory() -> int:
@@ -223,6 +234,7 @@ def _tasks(
             reading=options.reading,
             min_bytes=manifest.min_bytes,
             segment_bytes=segment_bytes,
+            threads=options.threads,
         )
         for number, group in enumerate(groups)
     ]

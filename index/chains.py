@@ -1,7 +1,7 @@
 """Compares what follows two seeds, be it megabytes, through the chain of the seeds after them.
 
 Where the seeds after them belong to one group that is sorted already, their order is known. Elsewhere each link is a
-hash of the text between two seeds. Equal hashes of links are taken for equal text here, and only here: `order.py` and
+hash of the text between two seeds. Equal hashes of links are taken for equal text here, and only here: `members.py` and
 `nodes.py` prove the order that comes out by bytes.
 """
 
@@ -16,6 +16,7 @@ from index.store import hash_bytes
 SMALL = 12
 NEAR = 256
 LEVELS = 40
+ALONE = np.uint32(0xFFFFFFFF)
 
 
 class Chain(NamedTuple):
@@ -25,8 +26,8 @@ class Chain(NamedTuple):
         sums: uint64[n + 1], running hashes of all links.
         powers: uint64[LEVELS], of the multiplier, to cut them.
         opens: bool[n + 1], whether a document's first seed stands there.
-        places: uint32[n, 2], the group and the row of each seed.
-        settled: bool[g], whether a group's rows are in their final order.
+        places: uint32[n, 2], the first row of each seed's group and its own row, with `ALONE` as in `order.Groups`.
+        settled: bool[n], for the first row of a group, whether all its rows are in their final order.
     """
 
     sums: Array
@@ -55,21 +56,40 @@ def compare_right(text: Array, i: Any, j: Any, limit: Any) -> Any:
 
 
 @kernel
-def chain_of(text: Array, positions: Array, starts: Array, opens: Array, sums: Array, powers: Array) -> None:
-    """Mark each document's first seed; fill running hashes of the text between seeds, and the powers to cut them."""
-    d = 0
-    sums[0] = np.uint64(0)
-    opens[:] = False
-    for j in range(positions.size):
+def chain_of(
+    text: Array,
+    positions: Array,
+    starts: Array,
+    document: Any,
+    begin: Any,
+    end: Any,
+    opens: Array,
+    sums: Array,
+) -> None:
+    """Mark the first seed of each document, from `document` on; fill running hashes of the text between seeds.
+
+    Seeds `begin..end` are those of whole documents. Running hashes begin anew there: nothing compares them across.
+    """
+    d = document
+    running = np.uint64(0)
+    if begin == 0:
+        sums[0] = running
+    for j in range(begin, end):
         while starts[d + 1] <= positions[j]:
             d += 1
-        if j + 1 < positions.size and positions[j + 1] < starts[d + 1]:
-            link = hash_bytes(text, positions[j], positions[j + 1], 0)
+        if j + 1 < end and positions[j + 1] < starts[d + 1]:
+            link = hash_bytes(text, np.int64(positions[j]), np.int64(positions[j + 1]), 0)
         else:
             # The last link of a document equals no other, so that no comparison runs on into the next document.
             link = np.uint64(j) * MULTIPLIER + np.uint64(1)
             opens[j + 1] = True
-        sums[j + 1] = sums[j] * MULTIPLIER + (link ^ (link >> np.uint64(31)))
+        running = running * MULTIPLIER + (link ^ (link >> np.uint64(31)))
+        sums[j + 1] = running
+
+
+@kernel
+def fill_powers(powers: Array) -> None:
+    """Fill the powers that cut running hashes."""
     powers[0] = MULTIPLIER
     for level in range(1, LEVELS):
         powers[level] = powers[level - 1] * powers[level - 1]
@@ -102,7 +122,9 @@ def _shared_links(sums: Array, powers: Array, a: Any, b: Any) -> Any:
 @plain_kernel
 def _lead_alike(positions: Array, chain: Chain, a: Any, b: Any) -> Any:
     """Say whether the same text leads from two seeds to seeds of one group."""
-    if chain.opens[a + 1] or chain.opens[b + 1] or chain.places[a + 1, 0] != chain.places[b + 1, 0]:
+    if chain.opens[a + 1] or chain.opens[b + 1]:
+        return False
+    if chain.places[a + 1, 0] == ALONE or chain.places[a + 1, 0] != chain.places[b + 1, 0]:
         return False
     # A group's left context reaches back to the seed before, so equal distance means equal text between.
     return positions[a + 1] - positions[a] == positions[b + 1] - positions[b]
@@ -116,7 +138,9 @@ def _before(text: Array, positions: Array, chain: Chain, a: Any, b: Any, start: 
     order = compare_right(text, positions[a] + start, positions[b] + start, NEAR)
     if order == 2:
         shared = _shared_links(chain.sums, chain.powers, a, b)
-        order = compare_right(text, positions[a + shared], positions[b + shared], text.size)
+        order = compare_right(
+            text, np.int64(positions[a + shared]), np.int64(positions[b + shared]), text.size
+        )
     return order < 0 or (order == 0 and a < b)
 
 

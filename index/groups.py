@@ -27,6 +27,7 @@ class Tables(NamedTuple):
         node_bounds: int64[m + 1], where each node's postings begin.
         node_postings: each node's postings, sorted by following text.
         postings: [n], seed positions, grouped, sorted by following text inside a group.
+        hash_mask: uint64, the high bits of a hash that the tables know.
         buckets: [b + 1], where the groups of each hash prefix begin.
         bucket_shift: uint64, how far a hash is shifted to give its bucket.
         filter: uint64, words with two bits for each hash that occurs, by hash prefix.
@@ -46,6 +47,7 @@ class Tables(NamedTuple):
     node_bounds: Array
     node_postings: Array
     postings: Array
+    hash_mask: Any
     buckets: Array
     bucket_shift: Any
     filter: Array
@@ -56,15 +58,16 @@ class Tables(NamedTuple):
 
 
 @plain_kernel
-def filter_mask(h: Any) -> Any:
-    """The two bits of a word of the filter that a hash sets."""
-    return (np.uint64(1) << (h & np.uint64(63))) | (np.uint64(1) << ((h >> np.uint64(6)) & np.uint64(63)))
+def filter_mask(h: Any, shift: Any) -> Any:
+    """The two bits of a word of the filter that a hash sets: those named by the twelve bits behind the word's."""
+    first, second = h >> (shift - np.uint64(6)), h >> (shift - np.uint64(12))
+    return (np.uint64(1) << (first & np.uint64(63))) | (np.uint64(1) << (second & np.uint64(63)))
 
 
 @plain_kernel
 def may_occur(t: Tables, h: Any) -> Any:
     """Ask the filter about a hash: `False` is certain."""
-    mask = filter_mask(h)
+    mask = filter_mask(h, t.filter_shift)
     return t.filter[np.int64(h >> t.filter_shift)] & mask == mask
 
 
@@ -76,7 +79,7 @@ def survivors(t: Tables, query: Array, first: Any, last: Any, places: Array, has
     """
     words = t.layout[1]
     for i in range(first, last):
-        hashes[i - first] = seed_hash(query, i, words)
+        hashes[i - first] = seed_hash(query, i, words) & t.hash_mask
     n = 0
     for i in range(first, last):
         h = hashes[i - first]

@@ -3,18 +3,31 @@
 Everything that is compiled lives in modules that import this one, which only work that needs them imports.
 """
 
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
+from numba import config, njit, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 Array = npt.NDArray[Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _source_digest() -> str:
+    """Sixteen characters that change with any module of the index."""
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+
+
+# A kernel compiles others into itself, and numba's cache does not notice when one of those has changed.
+_FOLDER = Path(getattr(config, "CACHE_DIR", "") or Path(__file__).parent / "__pycache__")
+config.CACHE_DIR = str(_FOLDER / _source_digest())  # type: ignore[attr-defined]
 
 
 def kernel(function: Function) -> Function:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 FORMAT = "extraction-index"
-VERSION = 1
+VERSION = 2
 
 # UTF-8 never holds these bytes. DOCUMENT_MARK stands before and after every document of a segment's text,
 # QUERY_MARK around every text that is looked up: no comparison can cross a border, and none needs a bound.
@@ -11,6 +11,8 @@ DOCUMENT_MARK = 0xFF
 QUERY_MARK = 0xFE
 LAST_MARK = 0xFD
 PAD = 64
+
+NARROW_LIMIT = 1 << 32
 
 SMALLEST_MINIMUM = 16
 

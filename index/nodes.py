@@ -55,7 +55,7 @@ def _descend(
 ) -> Any:
     """Write all nodes, each before those inside it; return how many nodes, and rows in them, there are."""
     stack = np.empty((256 * (gap + 1), 2), dtype=np.int64)
-    n = size = 0
+    n, size = 0, np.int64(0)
     for root in range(roots.shape[0]):
         stack[0] = roots[root]
         depth = 1
@@ -65,7 +65,7 @@ def _descend(
             if n < out.shape[0]:
                 out[n, 0], out[n, 1] = low, high
             n += 1
-            size += bounds[high] - bounds[low]
+            size += np.int64(bounds[high]) - np.int64(bounds[low])
             shared = _shared_left(text, positions[rows[bounds[low]]], positions[rows[bounds[high - 1]]], gap)
             if shared >= gap:
                 continue
@@ -94,12 +94,13 @@ def _fill(
     for node in range(nodes.shape[0]):
         low, high = nodes[node, 0], nodes[node, 1]
         first = node_bounds[node]
-        last = first + bounds[high] - bounds[low]
+        begin, end = np.int64(bounds[low]), np.int64(bounds[high])
+        last = first + end - begin
         node_bounds[node + 1] = last
         while depth > 0 and nodes[parents[depth - 1], 1] <= low:
             depth -= 1
         if depth == 0:
-            out[first:last] = rows[bounds[low] : bounds[high]]
+            out[first:last] = rows[begin:end]
             if spare.size < last - first:
                 spare = np.empty(last - first, dtype=np.uint32)
             sort_members(text, positions, chain, out, spare, first, last, start)
@@ -109,7 +110,7 @@ def _fill(
             parent = parents[depth - 1]
             n = first
             for r in range(node_bounds[parent], node_bounds[parent + 1]):
-                if low <= chain.places[out[r], 0] and chain.places[out[r], 0] < high:
+                if begin <= chain.places[out[r], 0] and chain.places[out[r], 0] < end:
                     out[n] = out[r]
                     n += 1
         parents[depth] = node
@@ -124,11 +125,11 @@ def build_nodes(
 
     Args:
         text: uint8, documents between document marks.
-        positions: int64[n], the seeds.
+        positions: [n], the seeds.
         chain: what follows them, all groups settled.
         rows: uint32[n], seeds sorted by group.
         first: uint8[n], 0 but for each group's first row, there `SAME_HASH` or something else.
-        bounds: int64[g + 1], where each group's rows begin.
+        bounds: [g + 1], where each group's rows begin.
         layout: seed length and gap.
 
     Returns:

@@ -1,21 +1,19 @@
-"""Sorts seeds into groups of equal left context and seed, and each group by the text that follows.
+"""Sorts seeds into groups of equal left context and seed.
 
-A group is what look-up works on: its members match a text equally far to the left, and the member that matches
-furthest to the right is found by bisection.
-
-`chains.py` compares members by hashes. That their order is right is then proved without: neighbours in a group are
-followed by seeds that are in order in theirs, or differ before those.
+A group is what look-up works on: its members match a text equally far to the left. `members.py` then sorts them by
+the text that follows, so that the one that matches furthest to the right is found by bisection.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from index.chains import LEVELS, SMALL, Chain, chain_of, out_of_order, sort_members
+from index.chains import ALONE, SMALL
 from index.jit import Array, kernel, load64, plain_kernel, zero_bytes
 from index.layout import DOCUMENT_MARK, Layout
-from index.nodes import SAME_HASH, build_nodes
-from index.seeds import MULTIPLIER, Seeds
+from index.nodes import SAME_HASH
+from index.seeds import MULTIPLIER, Seeds, seed_hash
+from index.threads import side_by_side
 
 AHEAD = 2048
 NEW_HASH = SAME_HASH + 1
@@ -63,10 +61,9 @@ def _compare_seeds(text: Array, i: Any, j: Any, words: Any) -> Any:
 
 
 class _Seeds(NamedTuple):
-    """What seeds are grouped by: their text (`words` words each), hashes, positions and left contexts."""
+    """What seeds of nearly equal hash are grouped by: their text (`words` words each), positions, left contexts."""
 
     text: Array
-    hashes: Array
     positions: Array
     lefts: Array
     words: Any
@@ -74,10 +71,8 @@ class _Seeds(NamedTuple):
 
 @plain_kernel
 def _compare_groups(s: _Seeds, a: Any, b: Any) -> Any:
-    """Order two seeds by hash, bytes and left context; 0 where both belong to one group."""
+    """Order two seeds by bytes and left context; 0 where both belong to one group."""
     order = _compare_seeds(s.text, s.positions[a], s.positions[b], s.words)
-    if order != 0 and s.hashes[a] != s.hashes[b]:
-        return -1 if s.hashes[a] < s.hashes[b] else 1
     if order == 0:
         order = _compare_left(s.text, s.positions[a], s.positions[b], min(s.lefts[a], s.lefts[b]))
     if order == 0 and s.lefts[a] != s.lefts[b]:
@@ -86,12 +81,16 @@ def _compare_groups(s: _Seeds, a: Any, b: Any) -> Any:
 
 
 @plain_kernel
-def _sort_groups(s: _Seeds, rows: Array, low: Any, high: Any, stack: Array) -> None:
-    """Sort rows of nearly equal hash by group: few groups, many rows in each, so equal ones are set aside at once."""
+def _sort_groups(s: _Seeds, rows: Array, first: Array, low: Any, high: Any, stack: Array) -> None:
+    """Sort rows of nearly equal hash by group, and mark the first row of each group in `first`.
+
+    There are few groups and many rows in each, so equal ones are set aside at once.
+    """
     depth = 0
     while True:
         while high - low > SMALL:
             below, above = _partition(s, rows, low, high)
+            first[below] = SAME_HASH
             # The larger side waits, so that few do.
             if below - low > high - above:
                 stack[depth, 0], stack[depth, 1] = low, below
@@ -100,7 +99,7 @@ def _sort_groups(s: _Seeds, rows: Array, low: Any, high: Any, stack: Array) -> N
                 stack[depth, 0], stack[depth, 1] = above, high
                 high = below
             depth += 1
-        _insert(s, rows, low, high)
+        _insert(s, rows, first, low, high)
         if depth == 0:
             return
         depth -= 1
@@ -129,14 +128,20 @@ def _partition(s: _Seeds, rows: Array, low: Any, high: Any) -> Any:
 
 
 @plain_kernel
-def _insert(s: _Seeds, rows: Array, low: Any, high: Any) -> None:
-    for r in range(low + 1, high):
+def _insert(s: _Seeds, rows: Array, first: Array, low: Any, high: Any) -> None:
+    """Sort few rows by group, and mark the first of each group."""
+    for r in range(low, high):
         row = rows[r]
-        at = r
-        while at > low and _compare_groups(s, row, rows[at - 1]) < 0:
-            rows[at] = rows[at - 1]
+        at, order = r, 1
+        while at > low:
+            order = _compare_groups(s, row, rows[at - 1])
+            if order >= 0:
+                break
+            rows[at], first[at] = rows[at - 1], first[at - 1]
             at -= 1
         rows[at] = row
+        # What is put in front of a group's rows begins another; among them only the first has a mark, which stays.
+        first[at] = SAME_HASH if order != 0 else 0
 
 
 @plain_kernel
@@ -151,30 +156,62 @@ def _fetch(s: _Seeds, packed: Array, bits: Any, rows: Array, low: Any, high: Any
     return touched
 
 
-@kernel
-def _pack(hashes: Array, bits: Any, packed: Array) -> None:
-    """Put the high bits of each hash and the number of its seed into one word."""
-    for j in range(hashes.size):
-        packed[j] = (hashes[j] >> bits << bits) | np.uint64(j)
+@plain_kernel
+def _share_of(h: Any, shares: Any) -> Any:
+    """Which of some equal shares of all hashes holds one."""
+    return np.int64(((h >> np.uint64(32)) * np.uint64(shares)) >> np.uint64(32))
 
 
 @kernel
-def _group(s: _Seeds, packed: Array, bits: Any, rows: Array, first: Array, places: Array) -> Any:
-    """Turn sorted packed words into rows sorted by group; mark each group's first, and note where each seed is.
+def _count_shares(text: Array, positions: Array, words: Any, out: Array) -> None:
+    """Count the seeds whose hash lies in each of `out.size` equal shares of all hashes."""
+    for j in range(positions.size):
+        out[_share_of(seed_hash(text, positions[j], words), out.size)] += 1
+
+
+@kernel
+def _pack(
+    text: Array, positions: Array, words: Any, before: Any, bits: Any, places: Array, packed: Array
+) -> None:
+    """Put the high bits of each seed's hash and its number into one word, from its share's next place on."""
+    for j in range(positions.size):
+        h = seed_hash(text, positions[j], words)
+        share = _share_of(h, places.size)
+        packed[places[share]] = (h >> bits << bits) | np.uint64(before + j)
+        places[share] += 1
+
+
+@plain_kernel
+def _note_places(rows: Array, first: Array, low: Any, high: Any, before: Any, places: Array) -> Any:
+    """Note where the seeds of some groups are; `before` rows are other threads'. Return the largest group's size."""
+    largest = 0
+    begin = low
+    for end in range(low + 1, high + 1):
+        if end == high or first[end]:
+            for r in range(begin, end):
+                places[rows[r], 0] = before + begin
+                places[rows[r], 1] = before + r if end - begin > 1 else ALONE
+            largest = max(largest, end - begin)
+            begin = end
+    return largest
+
+
+@kernel
+def _group(s: _Seeds, packed: Array, bits: Any, rows: Array, first: Array, places: Array, before: Any) -> Any:
+    """Turn sorted packed words into rows sorted by group; mark each group's first, and note where its seeds are.
 
     The mark says whether the hash begins like that of the row before. Other rows have 0.
 
     Returns:
-        The number of groups, the largest one's size, and a sum that keeps the reading ahead from being optimised
-        away.
+        The largest group's size, and a sum that keeps the reading ahead from being optimised away.
     """
     stack = np.empty((64, 2), dtype=np.int64)
     mask = (np.uint64(1) << bits) - np.uint64(1)
     n = packed.size
     for r in range(n):
         rows[r] = np.uint32(packed[r] & mask)
-    largest = low = fetched = 0
-    group = np.int64(-1)
+    largest = 1
+    low = fetched = 0
     touched = np.uint64(0)
     while low < n:
         if low >= fetched:
@@ -185,117 +222,92 @@ def _group(s: _Seeds, packed: Array, bits: Any, rows: Array, first: Array, place
         while high < n and packed[high] >> bits == prefix:
             high += 1
         if high - low > 1:
-            _sort_groups(s, rows, low, high, stack)
-        begin = low
+            _sort_groups(s, rows, first, low, high, stack)
+            largest = max(largest, _note_places(rows, first, low, high, before, places))
         first[low] = NEW_HASH
-        for r in range(low, high):
-            if r > low and _compare_groups(s, rows[r - 1], rows[r]) != 0:
-                first[r] = SAME_HASH
-                largest = max(largest, r - begin)
-                begin = r
-            group += first[r] > 0
-            places[rows[r], 0], places[rows[r], 1] = group, r
-        largest = max(largest, high - begin)
         low = high
-    return group + 1, largest, touched
+    return largest, touched
 
 
 @kernel
-def _fill_bounds(first: Array, bounds: Array) -> None:
+def _close_up(packed: Array, bits: Any, first: Array) -> Any:
+    """Move the hashes of the groups, low bits cleared, to the front; return how many there are."""
     group = 0
     for r in range(first.size):
         if first[r]:
-            bounds[group] = r
+            packed[group] = packed[r] >> bits << bits
             group += 1
-    bounds[group] = first.size
+    return group
 
 
-@kernel
-def _sort_all_members(
-    text: Array, positions: Array, chain: Chain, bounds: Array, rows: Array, spare: Array, start: Any
-) -> None:
-    """Sort each group when its last member in the text is met, from the end: what follows that one is settled then."""
-    for j in range(positions.size - 1, -1, -1):
-        group = chain.places[j, 0]
-        low, high = bounds[group], bounds[group + 1]
-        if high - low > 1 and not chain.settled[group]:
-            sort_members(text, positions, chain, rows, spare, low, high, start)
-            for r in range(low, high):
-                chain.places[rows[r], 1] = r
-            chain.settled[group] = True
-
-
-@kernel
-def _unproved(text: Array, positions: Array, chain: Chain, rows: Array, first: Array, start: Any) -> Any:
-    """Count the neighbours in a group whose order cannot be proved."""
-    n = 0
-    for r in range(1, rows.size):
-        if not first[r]:
-            n += out_of_order(text, positions, chain, rows[r - 1], rows[r], start)
-    return n
-
-
-class Order(NamedTuple):
-    """Sorted seeds.
+class Groups(NamedTuple):
+    """Seeds sorted by group.
 
     Attributes:
-        rows: uint32[n], indices into the seeds, by hash, seed bytes, left context and following text.
-        bounds: int64[g + 1], where each group's rows begin.
-        nodes: int64[m, 2], first and one past the last group of each node (see `nodes.py`).
-        node_bounds: int64[m + 1], where each node's rows begin.
-        node_rows: uint32[], each node's rows by following text, whatever their left context.
+        rows: uint32[n], indices into the seeds, by hash, seed bytes and left context.
+        first: uint8[n], 0 but for each group's first row.
+        places: uint32[n, 2], the first row of each seed's group, or `ALONE` where no other hash begins like its own;
+            and its own row, or `ALONE` in a group of one.
+        largest: rows of the largest group.
+        hashes: uint64[g], the high bits of each group's hash; the others are 0.
+        hash_bits: how many high bits.
+        scratch: uint64[n + 1], the memory behind `hashes`, to be used again: memory never used before is slow to get.
     """
 
     rows: Array
-    bounds: Array
-    nodes: Array
-    node_bounds: Array
-    node_rows: Array
+    first: Array
+    places: Array
+    largest: int
+    hashes: Array
+    hash_bits: int
+    scratch: Array
 
 
-def order_seeds(text: Array, starts: Array, seeds: Seeds, hashes: Array, layout: Layout) -> Order:
-    """Sort seeds by hash, bytes, left context and following text.
+def group_seeds(text: Array, seeds: Seeds, layout: Layout, threads: int) -> Groups:
+    """Sort seeds by hash, bytes and left context.
 
     Args:
         text: uint8, documents between document marks.
-        starts: int64[d + 1], document starts.
         seeds: what was chosen.
-        hashes: uint64[n], the seeds' hashes.
         layout: seed length and gap.
-
-    Raises:
-        RuntimeError: the order could not be proved (two different texts with one hash: choose another MULTIPLIER).
+        threads: how many share the work.
     """
-    positions = seeds.positions
-    # Plain words are what numpy sorts best. Nothing is made twice here: memory that was never used is slow to get.
-    bits = np.uint64(max(1, int(positions.size).bit_length()))
-    packed = np.empty(positions.size, dtype=np.uint64)
-    _pack(hashes, bits, packed)
-    packed.sort()
-    rows = np.empty(positions.size, dtype=np.uint32)
-    first = np.zeros(positions.size, dtype=np.uint8)
-    places = np.empty((positions.size, 2), dtype=np.uint32)
-    sorted_by = _Seeds(text, hashes, positions, seeds.lefts, layout.words)
-    groups, largest, _ = _group(sorted_by, packed, bits, rows, first, places)
-    del packed
-    bounds = np.empty(groups + 1, dtype=np.int64)
-    _fill_bounds(first, bounds)
-    chain = _new_chain(places, groups)
-    chain_of(text, positions, starts, chain.opens, chain.sums, chain.powers)
-    spare = np.empty(largest, dtype=np.uint32)
-    _sort_all_members(text, positions, chain, bounds, rows, spare, layout.seed_bytes)
-    if _unproved(text, positions, chain, rows, first, layout.seed_bytes):
-        raise RuntimeError("the order of equal seeds could not be proved")
-    nodes = build_nodes(text, positions, chain, rows, first, bounds, layout)
-    return Order(rows, bounds, *nodes)
+    positions, size = seeds.positions, seeds.positions.size
+    bits = np.uint64(max(1, size.bit_length()))
+    scratch = np.empty(size + 1, dtype=np.uint64)
+    shares = _packed_by_share(text, positions, layout, bits, scratch, threads)
+    rows = np.empty(size, dtype=np.uint32)
+    first = np.zeros(size, dtype=np.uint8)
+    places = np.full((size, 2), ALONE)
+    sorted_by = _Seeds(text, positions, seeds.lefts, layout.words)
+
+    def group(begin: Any, end: Any) -> int:
+        packed = scratch[begin:end]
+        packed.sort()  # plain words are what numpy sorts best
+        here = slice(begin, end)
+        return int(_group(sorted_by, packed, bits, rows[here], first[here], places, begin)[0])
+
+    largest = max(side_by_side(group, shares[:-1], shares[1:]))
+    count = _close_up(scratch[:size], bits, first)
+    return Groups(rows, first, places, largest, scratch[:count], 64 - int(bits), scratch)
 
 
-def _new_chain(places: Array, groups: int) -> Chain:
-    seeds = places.shape[0]
-    return Chain(
-        sums=np.empty(seeds + 1, dtype=np.uint64),
-        powers=np.empty(LEVELS, dtype=np.uint64),
-        opens=np.empty(seeds + 1, dtype=np.bool_),
-        places=places,
-        settled=np.zeros(groups, dtype=np.bool_),
+def _packed_by_share(
+    text: Array, positions: Array, layout: Layout, bits: Any, packed: Array, threads: int
+) -> Array:
+    """Pack the seeds, those of each share of the hashes together; int64[t + 1], where each share begins."""
+    cuts = np.linspace(0, positions.size, threads + 1, dtype=np.int64)
+    counts = np.zeros((threads, threads), dtype=np.int64)
+    # Hashing again is cheaper than keeping the hashes.
+    side_by_side(
+        lambda a, b, out: _count_shares(text, positions[a:b], layout.words, out), cuts[:-1], cuts[1:], counts
     )
+    places = np.concatenate([[0], np.cumsum(counts.T)])
+    shares = places[::threads].copy()
+    side_by_side(
+        lambda a, b, out: _pack(text, positions[a:b], layout.words, a, bits, out, packed),
+        cuts[:-1],
+        cuts[1:],
+        np.ascontiguousarray(places[:-1].reshape(threads, threads).T),
+    )
+    return shares

@@ -117,7 +117,7 @@ def _stands(t: Tables, query: Array, first: Any) -> Any:
 @plain_kernel
 def _groups_at(t: Tables, query: Array, i: Any, left: Any) -> Any:
     """The groups whose seed stands at a place of the query, with the `left` bytes before it, at most a gap."""
-    h = seed_hash(query, i, t.layout[1])
+    h = seed_hash(query, i, t.layout[1]) & t.hash_mask
     if not may_occur(t, h):
         return np.int64(0), np.int64(0)
     low, high = groups_of(t, h)

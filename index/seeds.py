@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from index.jit import ONES, Array, common_left, common_right, kernel, load64, plain_kernel, zero_bytes
-from index.layout import Layout
+from index.layout import NARROW_LIMIT, Layout
+from index.threads import side_by_side
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 # A text that is looked up would have to repeat a word for 2 GiB to tell the difference.
@@ -21,7 +22,7 @@ class Seeds(NamedTuple):
     """What was chosen.
 
     Attributes:
-        positions: int64[n], ascending.
+        positions: uint32[n] (int64 in a text of 4 GiB or more), ascending.
         lefts: int32[n], length of each seed's left context: the gap, or, after a run, all of it back to the seed
             before it (past the document's start where there is none), at most `LONGEST_CONTEXT`.
         runs: int64[r, 3], start, end and shortest period of each run, by start.
@@ -98,16 +99,14 @@ def _run_in(text: Array, low: Any, high: Any, least: Any, words: Any, longest_pe
 
 
 @kernel
-def _choose(
-    text: Array, starts: Array, ends: Array, layout: Any, positions: Array, lefts: Array, runs: Array
-) -> Any:
+def _choose(text: Array, starts: Array, layout: Any, positions: Array, lefts: Array, runs: Array) -> Any:
     """Fill the arrays of `Seeds`; return how many seeds and runs there are, or -1 runs where `runs` is too small."""
     least, words, longest_period = layout
     length = 8 * words
     gap = least - length + 1
     n = r = 0
-    for d in range(starts.size):
-        last = ends[d] - length
+    for d in range(starts.size - 1):
+        last = starts[d + 1] - 1 - length
         previous = starts[d] - 1
         # Where no window of `gap` seed positions fits into the document any more, no match can need a seed.
         while previous + gap <= last:
@@ -134,38 +133,51 @@ def _choose(
     return n, r
 
 
-@kernel
-def _hash_all(text: Array, positions: Array, words: Any, out: Array) -> None:
-    for j in range(positions.size):
-        out[j] = seed_hash(text, positions[j], words)
-
-
-def choose_seeds(text: Array, starts: Array, ends: Array, layout: Layout) -> Seeds:
+def choose_seeds(text: Array, starts: Array, layout: Layout, cuts: Array) -> Seeds:
     """Choose the seeds of all documents.
 
     Every piece of `min_bytes` bytes that does not lie inside a run holds a whole seed.
 
     Args:
         text: uint8, documents between document marks, padded.
-        starts: int64[d], where each document begins.
-        ends: int64[d], one past each document's last byte.
+        starts: int64[d + 1], document starts; a document ends one byte before the next one's start.
         layout: seed length and gap.
+        cuts: int64[c + 1], the documents that each thread begins with, and the number of all.
     """
-    lengths = (ends - starts)[ends - starts >= layout.min_bytes]
+    lengths = np.diff(starts) - 1
     # Three choices in a row always advance by more than one gap; a run is longer than that and adds two.
-    capacity = int((3 * lengths // (layout.gap + 1) + 3).sum()) if lengths.size else 0
-    room = 1024 + int(text.size) // 512
+    most = np.where(lengths >= layout.min_bytes, 3 * lengths // (layout.gap + 1) + 3, 0)
+    room = np.zeros(starts.size, dtype=np.int64)
+    np.cumsum(most, out=room[1:])
+    positions, lefts = np.empty(room[-1], dtype=number_type(text)), np.empty(room[-1], dtype=np.int32)
+
+    def choose(first: Any, last: Any) -> tuple[int, Array]:
+        here = slice(room[first], room[last])
+        return _choose_part(text, starts[first : last + 1], layout, positions[here], lefts[here])
+
+    chosen = side_by_side(choose, cuts[:-1], cuts[1:])
+    n = 0
+    for first, (count, _) in zip(room[cuts[:-1]], chosen, strict=True):
+        if n < first:  # close up to what the thread before has chosen
+            positions[n : n + count] = positions[first : first + count]
+            lefts[n : n + count] = lefts[first : first + count]
+        n += count
+    return Seeds(positions[:n], lefts[:n], np.concatenate([runs for _, runs in chosen]))
+
+
+def _choose_part(
+    text: Array, starts: Array, layout: Layout, positions: Array, lefts: Array
+) -> tuple[int, Array]:
+    """Choose the seeds of some documents; return how many there are, and the runs."""
+    room = 1024 + int(starts[-1] - starts[0]) // 512
     while True:
-        positions, lefts = np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int32)
         runs = np.empty((room, 3), dtype=np.int64)
-        seeds, found = _choose(text, starts, ends, layout.numbers, positions, lefts, runs)
+        seeds, found = _choose(text, starts, layout.numbers, positions, lefts, runs)
         if found >= 0:
-            return Seeds(positions[:seeds], lefts[:seeds], runs[:found])
+            return seeds, runs[:found]
         room *= 8
 
 
-def hash_seeds(text: Array, positions: Array, layout: Layout) -> Array:
-    """Hash the seeds at `positions`; uint64[n]."""
-    out = np.empty(positions.size, dtype=np.uint64)
-    _hash_all(text, positions, layout.words, out)
-    return out
+def number_type(text: Array) -> Any:
+    """The type that holds a position of a text."""
+    return np.int64 if text.size >= NARROW_LIMIT else np.uint32

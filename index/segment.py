@@ -8,10 +8,11 @@ import mmap
 import os
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +62,7 @@ class SegmentInfo:
         text_bytes: bytes of all records, copies counted.
         fingerprint: two 64-bit sums over the records' (id, text).
         wide: positions are 64-bit rather than 32-bit.
+        hash_bits: how many high bits of a hash the tables know.
         bucket_bits: length of the hash prefixes in `buckets`.
         filter_bits: length of the hash prefixes in `filter`.
         files: size and checksum (CRC-32) of each file.
@@ -72,23 +74,42 @@ class SegmentInfo:
     text_bytes: int
     fingerprint: tuple[int, int]
     wide: bool
+    hash_bits: int
     bucket_bits: int
     filter_bits: int
     files: dict[str, tuple[int, int]]
 
 
-def write_segment(directory: Path, arrays: dict[str, Array], info: dict[str, Any]) -> None:
-    """Write a segment's arrays and, last, what describes them.
+class SegmentWriter:
+    """Writes the files of a segment side by side, while others are still made. Leave it, and all are written."""
 
-    Args:
-        directory: a new folder.
-        arrays: one array for each name in `FILES`.
-        info: the fields of `SegmentInfo` but `files`, with the layout as `min_bytes` and `words`.
-    """
-    directory.mkdir(mode=FOLDER, parents=True)
-    files = {name: _write_array(directory / f"{name}.bin", arrays[name]) for name in FILES}
-    described = {"format": FORMAT, "version": VERSION, **info, "files": files}
-    write_json(directory / "segment.json", described)
+    def __init__(self, directory: Path, threads: int) -> None:
+        """Make the folder, which must be new."""
+        directory.mkdir(mode=FOLDER, parents=True)
+        self._directory = directory
+        self._pool = ThreadPoolExecutor(threads)
+        self._files: dict[str, Future[tuple[int, int]]] = {}
+
+    def put(self, arrays: dict[str, Array]) -> None:
+        """Write some of the arrays of `FILES`; they must not change any more."""
+        for name, array in arrays.items():
+            self._files[name] = self._pool.submit(_write_array, self._directory / f"{name}.bin", array)
+
+    def finish(self, info: dict[str, Any]) -> None:
+        """Write, last, what describes the segment.
+
+        Args:
+            info: the fields of `SegmentInfo` but `files`, with the layout as `min_bytes` and `words`.
+        """
+        files = {name: self._files[name].result() for name in FILES}
+        described = {"format": FORMAT, "version": VERSION, **info, "files": files}
+        write_json(self._directory / "segment.json", described)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
@@ -197,6 +218,7 @@ class Segment:
             copies=self.copies,
             edges=self.array("edges").reshape(-1, 2),
             nodes=self.array("nodes").reshape(-1, 2),
+            hash_mask=np.uint64((1 << 64) - (1 << (64 - self.info.hash_bits))),
             bucket_shift=np.uint64(64 - self.info.bucket_bits),
             filter_shift=np.uint64(64 - self.info.filter_bits),
             layout=self.info.layout.numbers,
@@ -249,6 +271,7 @@ def _parse_info(path: Path) -> SegmentInfo:
                     "distinct_documents",
                     "text_bytes",
                     "wide",
+                    "hash_bits",
                     "bucket_bits",
                     "filter_bits",
                 )

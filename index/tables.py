@@ -7,19 +7,13 @@ import numpy as np
 from index.groups import filter_mask
 from index.jit import Array, kernel
 from index.layout import Layout
-from index.order import order_seeds
+from index.members import order_members
+from index.order import Groups, group_seeds
 from index.runs import build_runs
-from index.seeds import Seeds, choose_seeds, hash_seeds
+from index.seeds import Seeds, choose_seeds
 
 FILTER_BITS_PER_GROUP = 8
 GROUPS_PER_BUCKET = 4
-NARROW_LIMIT = 1 << 32
-
-
-@kernel
-def _fill_filter(words: Array, hashes: Array, shift: Any) -> None:
-    for n in range(hashes.size):
-        words[np.int64(hashes[n] >> shift)] |= filter_mask(hashes[n])
 
 
 @kernel
@@ -29,70 +23,78 @@ def _gather(values: Array, rows: Array, out: Array) -> None:
 
 
 @kernel
-def _cut_keys(keys: Array, shift: Any, out: Array) -> None:
-    for g in range(keys.size):
-        out[g] = np.uint16((keys[g] >> shift) & np.uint64(0xFFFF))
+def _fill_keys(
+    hashes: Array, bucket_shift: Any, filter_shift: Any, keys: Array, buckets: Array, words: Array
+) -> None:
+    """Fill what leads from a hash to its groups; hashes ascend."""
+    bucket = np.int64(0)
+    for g in range(hashes.size):
+        h = hashes[g]
+        own = np.int64(h >> bucket_shift)
+        for empty in range(bucket, own + 1):
+            buckets[empty] = g
+        bucket = own + 1
+        keys[g] = np.uint16((h >> (bucket_shift - np.uint64(16))) & np.uint64(0xFFFF))
+        words[np.int64(h >> filter_shift)] |= filter_mask(h, filter_shift)
+    buckets[bucket:] = hashes.size
 
 
-@kernel
-def _fill_buckets(keys: Array, shift: Any, buckets: Array) -> None:
-    bucket = 0
-    for g in range(keys.size):
-        while bucket <= np.int64(keys[g] >> shift):
-            buckets[bucket] = g
-            bucket += 1
-    buckets[bucket:] = keys.size
-
-
-def build_tables(text: Array, starts: Array, layout: Layout) -> tuple[dict[str, Array], dict[str, Any]]:
+def build_tables(
+    text: Array, starts: Array, layout: Layout, threads: int
+) -> tuple[dict[str, Array], dict[str, Any]]:
     """Choose, sort and group the seeds of a text.
 
     Args:
         text: uint8, documents between document marks, padded.
         starts: int64[d + 1], document starts; a document ends one byte before the next one's start.
         layout: seed length and gap.
+        threads: how many share the work; what comes out does not depend on it.
 
     Returns:
         The arrays of `groups.Tables` that depend on seeds and runs, and the numbers that describe them (`wide`,
-        `bucket_bits`, `filter_bits`).
+        `hash_bits`, `bucket_bits`, `filter_bits`).
     """
-    seeds = choose_seeds(text, starts[:-1], starts[1:] - 1, layout)
-    hashes = hash_seeds(text, seeds.positions, layout)
-    order = order_seeds(text, starts, seeds, hashes, layout)
-    number = np.int64 if text.size >= NARROW_LIMIT else np.uint32
-    keys = np.empty(order.bounds.size - 1, dtype=np.uint64)
-    _gather(hashes, order.rows[order.bounds[:-1]], keys)
-    del hashes
-    bits = {"bucket_bits": max(1, int(keys.size // GROUPS_PER_BUCKET).bit_length())}
-    bits["filter_bits"] = max(1, int(FILTER_BITS_PER_GROUP * keys.size // 64).bit_length())
-    buckets = np.empty((1 << bits["bucket_bits"]) + 1, dtype=number)
-    _fill_buckets(keys, np.uint64(64 - bits["bucket_bits"]), buckets)
-    words = np.zeros(1 << bits["filter_bits"], dtype=np.uint64)
-    _fill_filter(words, keys, np.uint64(64 - bits["filter_bits"]))
-    cut = np.empty(keys.size, dtype=np.uint16)
-    _cut_keys(keys, np.uint64(64 - bits["bucket_bits"] - 16), cut)
+    cuts = np.searchsorted(starts, np.linspace(starts[0], starts[-1], threads + 1))
+    seeds = choose_seeds(text, starts, layout, cuts)
+    groups = group_seeds(text, seeds, layout, threads)
+    keyed, described = _key_tables(groups, seeds.positions.dtype)
+    order = order_members(text, starts, seeds, groups, layout, cuts)
     tables = {
-        "keys": cut,
-        "groups": order.bounds.astype(number),
+        **keyed,
+        "groups": order.bounds,
         "edges": _edges(seeds, layout.gap),
         "nodes": order.nodes,
         "node_bounds": order.node_bounds,
-        "node_postings": _postings(seeds, order.node_rows, number),
-        "postings": _postings(seeds, order.rows, number),
-        "buckets": buckets,
-        "filter": words,
+        "node_postings": _postings(seeds, order.node_rows),
+        "postings": _postings(seeds, order.rows),
         **{f"run_{name}": array for name, array in build_runs(text, starts, seeds.runs)._asdict().items()},
     }
-    return tables, {"wide": number is np.int64, **bits}
+    return tables, {"wide": seeds.positions.itemsize > 4, **described}
 
 
-def _postings(seeds: Seeds, rows: Array, number: Any) -> Array:
-    postings = np.empty(rows.size, dtype=number)
+def _key_tables(groups: Groups, number: Any) -> tuple[dict[str, Array], dict[str, Any]]:
+    """What leads from a hash to its groups."""
+    hashes = groups.hashes
+    bits = {"bucket_bits": max(1, int(hashes.size // GROUPS_PER_BUCKET).bit_length())}
+    bits["filter_bits"] = max(1, int(FILTER_BITS_PER_GROUP * hashes.size // 64).bit_length())
+    keys = np.empty(hashes.size, dtype=np.uint16)
+    buckets = np.empty((1 << bits["bucket_bits"]) + 1, dtype=number)
+    words = np.zeros(1 << bits["filter_bits"], dtype=np.uint64)
+    bucket_shift, filter_shift = (np.uint64(64 - bits[name]) for name in ("bucket_bits", "filter_bits"))
+    _fill_keys(hashes, bucket_shift, filter_shift, keys, buckets, words)
+    return {"keys": keys, "buckets": buckets, "filter": words}, {"hash_bits": groups.hash_bits, **bits}
+
+
+def _postings(seeds: Seeds, rows: Array) -> Array:
+    """Positions of rows; where they are no longer than row numbers, in the same place."""
+    postings = (
+        rows if rows.dtype == seeds.positions.dtype else np.empty(rows.size, dtype=seeds.positions.dtype)
+    )
     _gather(seeds.positions, rows, postings)
     return postings
 
 
 def _edges(seeds: Seeds, gap: int) -> Array:
-    """Position and left context of each seed whose context is longer than the gap."""
+    """Position and left context of each seed whose context is longer than the gap; int64[e, 2]."""
     longer = np.flatnonzero(seeds.lefts > gap)
-    return np.stack([seeds.positions[longer], seeds.lefts[longer]], axis=1)
+    return np.stack([seeds.positions[longer].astype(np.int64), seeds.lefts[longer]], axis=1)

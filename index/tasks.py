@@ -14,8 +14,9 @@ import numpy as np
 from index.layout import FORMAT, VERSION, layout_for
 from index.pieces import BATCH_BYTES, Piece, ReadOptions
 from index.private import FOLDER
-from index.segment import read_json, write_json, write_segment
+from index.segment import SegmentWriter, read_json, write_json
 from index.sources import read_documents
+from index.threads import read_ahead
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class BuildTask:
         reading: how records are read.
         min_bytes: the shortest match that is promised to be found.
         segment_bytes: text after which a segment is closed.
+        threads: how many share the work.
     """
 
     directory: str
@@ -37,6 +39,7 @@ class BuildTask:
     reading: ReadOptions
     min_bytes: int
     segment_bytes: int
+    threads: int
 
     @property
     def marker(self) -> Path:
@@ -105,7 +108,7 @@ def _build_segments(task: BuildTask) -> TaskResult:
     read = (0, 0)
     expected = min(task.segment_bytes, sum(piece.size for piece in task.pieces)) + BATCH_BYTES
     store = TextStore(expected)
-    for batch in read_documents(task.pieces, task.reading):
+    for batch in read_ahead(read_documents(task.pieces, task.reading)):
         skipped += batch.skipped
         not_text += batch.not_text
         if len(batch.texts):
@@ -123,26 +126,32 @@ def _build_segments(task: BuildTask) -> TaskResult:
 
 def _finish(store: Any, task: BuildTask, number: int) -> tuple[str, int, int]:
     """Index the documents of a store and write a segment; return its name, records and bytes of records."""
-    from index.store import buffers_of
     from index.tables import build_tables
 
     name = f"{task.name}-{number:04d}"
     layout = layout_for(task.min_bytes)
     text, starts = store.text(), store.starts()
-    tables, described = build_tables(text, starts, layout)
+    with SegmentWriter(task.marker.parent / name, task.threads) as writer:
+        writer.put({"text": text, "starts": starts, "hashes": store.hashes()})
+        tables, described = build_tables(text, starts, layout, task.threads)
+        writer.put(tables)
+        ids, size = _records(store)
+        writer.put(ids)
+        described |= {"documents": store.records, "distinct_documents": store.count, "text_bytes": size}
+        described |= {"fingerprint": [int(lane) for lane in store.fingerprint], **asdict(layout)}
+        writer.finish(described)
+    return name, store.records, size
+
+
+def _records(store: Any) -> tuple[dict[str, Any], int]:
+    """The ids of a store's records, as a segment keeps them, and the bytes of all records."""
+    from index.store import buffers_of
+
     ids, copies = store.ids()
     id_data, id_bounds = buffers_of(ids)
-    size = int(((np.diff(starts) - 1) * np.diff(copies)).sum())
     arrays = {
-        **tables,
-        "text": text,
-        "starts": starts,
-        "hashes": store.hashes(),
         "copies": copies,
         "ids": id_data[id_bounds[0] : id_bounds[-1]],
         "id_bounds": id_bounds - id_bounds[0],
     }
-    described |= {"documents": store.records, "distinct_documents": store.count, "text_bytes": size}
-    described |= {"fingerprint": [int(lane) for lane in store.fingerprint], **asdict(layout)}
-    write_segment(task.marker.parent / name, arrays, described)
-    return name, store.records, size
+    return arrays, int(((np.diff(store.starts()) - 1) * np.diff(copies)).sum())

@@ -32,7 +32,7 @@ def build(
     Args:
         sources: files and folders.
         directory: the index.
-        options: how to read and build; `workers` tasks run at once.
+        options: how to read and build, and on how many cores.
         add: append to an index that is there.
         ray_address: the cluster to run on; None runs on this machine.
 
@@ -47,28 +47,28 @@ def build(
         function: Callable[[BuildTask], TaskResult], tasks: Sequence[BuildTask]
     ) -> Iterator[TaskResult]:
         size = sum(piece.size for task in tasks for piece in task.pieces)
-        alone = len(tasks) == 1 or options.workers == 1 or size < SMALL_BYTES
+        alone = len(tasks) == 1 or options.tasks_at_once == 1 or size < SMALL_BYTES
         with _shown(directory, size):
             if alone and ray_address is None:
-                yield from _by_threads(function, tasks, options.workers)
+                yield from _by_threads(function, tasks, options.tasks_at_once)
             else:
                 with cluster(ray_address):
-                    yield from _by_ray(function, tasks, options.workers)
+                    yield from _by_ray(function, tasks, options.tasks_at_once)
 
     make = add_to_index if add else build_index
     return make(sources, directory, options, map=spread)
 
 
 def with_workers(options: BuildOptions, workers: int | None) -> BuildOptions:
-    """Settle how many tasks run at once; None takes every core of this machine."""
+    """Settle how many cores are used; None takes every core of this machine."""
     return replace(options, workers=workers or len(os.sched_getaffinity(0)))
 
 
 def _by_threads(
-    function: Callable[[BuildTask], TaskResult], tasks: Sequence[BuildTask], workers: int
+    function: Callable[[BuildTask], TaskResult], tasks: Sequence[BuildTask], at_once: int
 ) -> Iterator[TaskResult]:
     """Run the tasks here: their kernels do not hold the interpreter's lock."""
-    pool = ThreadPoolExecutor(workers)
+    pool = ThreadPoolExecutor(at_once)
     try:
         yield from pool.map(function, tasks)
     finally:
@@ -76,17 +76,19 @@ def _by_threads(
 
 
 def _by_ray(
-    function: Callable[[BuildTask], TaskResult], tasks: Sequence[BuildTask], workers: int
+    function: Callable[[BuildTask], TaskResult], tasks: Sequence[BuildTask], at_once: int
 ) -> Iterator[TaskResult]:
-    """Run the tasks on Ray, at most `workers` at once: each holds a segment in memory."""
+    """Run the tasks on Ray, at most `at_once` at once: each holds a segment in memory."""
     import ray
 
-    remote = ray.remote(function).options(num_cpus=1, max_retries=TRIES_AFTER_A_CRASH)
+    widest = max(node["Resources"].get("CPU", 1) for node in ray.nodes() if node["Alive"])
+    cores = min(tasks[0].threads, widest)  # more than any node has would be waited for without end
+    remote = ray.remote(function).options(num_cpus=cores, max_retries=TRIES_AFTER_A_CRASH)
     waiting = list(reversed(tasks))
     running: dict[Any, None] = {}
     try:
         while waiting or running:
-            while waiting and len(running) < workers:
+            while waiting and len(running) < at_once:
                 running[remote.remote(_anywhere(waiting.pop()))] = None
             (first, *_), _ = ray.wait(list(running), num_returns=1)
             del running[first]

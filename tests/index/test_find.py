@@ -40,7 +40,9 @@ def test_any_corpus_against_brute_force(
 ) -> None:
     texts = data.draw(kind())
     least = data.draw(st.sampled_from([16, 24, 50, 64]))
-    index = make_index(texts, least, data.draw(st.sampled_from([1, 1, 2, 7])))
+    index = make_index(
+        texts, least, data.draw(st.sampled_from([1, 1, 2, 7])), workers=data.draw(st.sampled_from([1, 3]))
+    )
     documents = [text.encode() for text in texts]
     queries = data.draw(splices(texts))
     for query, ranges in zip(queries, index.find(queries), strict=True):
