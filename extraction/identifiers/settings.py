@@ -62,7 +62,7 @@ class UserRecogniser(Settings):
     @classmethod
     def _not_built_in(cls, name: str) -> str:
         if name in BUILT_IN_TYPES:
-            raise ValueError(f"the type {name} is built in; choose another name")
+            raise ValueError(f"the name of the built-in type {name}; choose another")
         return name
 
     @field_validator("pattern")
