@@ -102,6 +102,20 @@ def test_penalties_follow_their_definitions() -> None:
     assert [int(sampler.draw(logits, uniform)[0]) for _ in range(3)] == [0, 1, 3]
 
 
+@pytest.mark.parametrize(
+    ("setting", "first", "drawn"),
+    [
+        ({"presence_penalty": 1.0}, 1.2, [1, 2, 1, 1, 1]),  # once, however often a token was drawn
+        ({"frequency_penalty": 1.0}, 1.2, [1, 2, 1, 2, 0]),  # for each time that it was
+        ({"repetition_penalty": 2.0}, 3.5, [1, 2, 0, 0, 0]),  # once, and what stands in the prompt too
+    ],
+)
+def test_each_penalty_alone(setting: dict[str, float], first: float, drawn: list[int]) -> None:
+    sampler = Sampler(resolve_sampling(Sampling(**setting, temperature=0), None), [[0]], 3, "cpu")
+    logits, uniform = torch.tensor([[first, 3.0, 2.5]]), torch.zeros(1, dtype=torch.double)
+    assert [int(sampler.draw(logits, uniform)[0]) for _ in range(5)] == drawn
+
+
 def test_log_probabilities_are_raw() -> None:
     logits = some_logits(40)[None]
     sampler = Sampler(resolve_sampling(Sampling(temperature=0.3, top_k=3), None), [[0]], 40, "cpu")
