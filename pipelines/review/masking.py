@@ -16,10 +16,9 @@ _NUMBER = re.compile(r"\d(?:[ \-./]?\d){3,}")
 _WORD = re.compile(r"\S+")
 _SHORTEST = 2  # of an identifier that is masked wherever it stands
 _SYMBOL = re.compile(r"\w+|[^\w\s]")  # a word, or a sign by itself
-_EDGE, _EDGE_SYMBOLS = (
-    3,
-    12,
-)  # characters of a cut identifier that give it away, words and signs that one has at most
+_EDGE = 3  # characters of a cut identifier that give it away
+_EDGE_SYMBOLS = 12  # words and signs that one has at most
+_REACH = 160  # characters that are looked at from each end
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ class Masker:
             at = bisect_left(self._texts, text[-length:])
             if at < len(self._texts) and self._texts[at].startswith(text[-length:]):
                 yield len(text) - length, len(text), self._types[at]
-        backwards = text[: _EDGE_SYMBOLS * 40][::-1]
+        backwards = text[:_REACH][::-1]
         for length in _tails(backwards):
             at = bisect_left(self._reversed, (backwards[-length:], ""))
             if at < len(self._reversed) and self._reversed[at][0].startswith(backwards[-length:]):
@@ -121,7 +120,7 @@ class Masker:
 
 def _tails(text: str) -> list[int]:
     """Lengths of a text's last few words and signs with what follows them, those too short to tell left out."""
-    last = text[-_EDGE_SYMBOLS * 40 :]
+    last = text[-_REACH:]
     starts = [m.start() for m in _SYMBOL.finditer(last)][-_EDGE_SYMBOLS:]
     return [len(last) - start for start in starts if len(last) - start >= _EDGE]
 
