@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from extraction.errors import InputError
 from extraction.gmint.measure import Findings, Repeated
 from extraction.gmint.settings import GmintMethod
 from extraction.membership.intervals import Interval
@@ -71,9 +72,11 @@ def test_a_model_is_trained_and_audited(model: str) -> None:
 
 def test_the_experiment_goes_on_where_it_stopped_and_its_table_says_all(tmp_path: Path) -> None:
     cells = run_experiment(TINY, tmp_path / "out", processes=1)
-    written = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()}
+    written = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("DistilBERT.*")}
     assert run_experiment(TINY, tmp_path / "out", processes=1) == cells
-    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()} == written
+    assert len(written) == 2 and all(path.stat().st_mtime_ns == written[path] for path in written)
+    with pytest.raises(InputError, match="another `epochs`"):
+        run_experiment(replace(TINY, epochs=4), tmp_path / "out", processes=1)
     assert [cell.protocol for cell in cells] == [INTRA, MIXED]
     said = in_markdown(cells)
     for part in ("Intra-database", "Mixed-database", "permuted labels", "more samples help", "embeddings"):

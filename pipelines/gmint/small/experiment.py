@@ -1,10 +1,11 @@
 """The small experiment: trains each model on one database, audits it by both protocols, and keeps what it found."""
 
+import json
 import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from pipelines.gmint.small.models import MODELS, untrained
 from pipelines.gmint.small.training import EPOCHS, train
 from pipelines.membership.result import Counted
 from pipelines.progress import say
+from pipelines.rundir import RunDirectory
 
 NEAR_DUPLICATE = 0.7
 
@@ -57,8 +59,13 @@ def run_experiment(experiment: Experiment, folder: Path, processes: int) -> list
         experiment: what is done.
         folder: where each model's cells go, readable by its owner alone.
         processes: how many models at a time, a core each.
+
+    Raises:
+        InputError: the folder was made by another experiment.
     """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    asked = {**asdict(experiment), "method": experiment.method.model_dump(mode="json")}
+    asked = json.loads(json.dumps(asked))  # as it is read back when this is run again
+    RunDirectory(folder).open(asked, asked)
     context = multiprocessing.get_context("spawn")  # torch's threads do not survive a fork
     with ProcessPoolExecutor(processes, mp_context=context, initializer=_one_thread) as pool:
         for waiting in [pool.submit(_audited, experiment, model, folder) for model in experiment.models]:
