@@ -1,6 +1,7 @@
 """Models trained here, from cohorts to the gate: what was learnt by heart fails, what was never seen passes."""
 
 import json
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,12 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from typer.testing import CliRunner
 
 from extraction.membership.evaluation import evaluate
+from extraction.membership.intervals import auc_interval
 from extraction.membership.score_files import read_scores
-from extraction.membership.scores import NAMES
+from extraction.membership.scores import NAMES, lowest_mean, standardised
+from extraction.model import ModelSettings
 from pipelines.cli import app
+from pipelines.membership.scoring import Reader
 from pipelines.training import adam_updater, batches, optimise, rows_of
 
 SIZE, LENGTH = 1500, 10
@@ -197,3 +201,15 @@ def test_a_label_that_is_never_the_true_one_can_still_be_the_classifiers(tmp_pat
         ("a", "label"): 0.0,  # it said bird
         ("b", "label"): 1.0,
     }
+
+
+def test_min_k_points_the_published_way_at_every_published_share(made: Path) -> None:
+    """Higher for members at 10 to 100 % of the tokens (Shi et al. 2024; Zhang et al. 2025)."""
+    reader = Reader.load(ModelSettings(path=str(made / "overfit")))
+    members, others = (reader.scorer.score([reader.text(text) for text in texts(seed)]) for seed in (1, 2))
+    for read in (attrgetter("log_probs"), standardised):
+        for k in np.arange(1, 11) / 10:
+            inside, outside = (
+                np.array([lowest_mean(read(one), k) for one in side]) for side in (members, others)
+            )
+            assert auc_interval(inside, outside).low > 0.55, k
