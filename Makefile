@@ -5,7 +5,7 @@ VLLM_VENV := .venv-vllm
 export RAY_USAGE_STATS_ENABLED := 0
 export HF_HUB_OFFLINE := 1
 
-.PHONY: install demo demo-canary gmint-table real test lint test-fast test-slow test-vllm clean
+.PHONY: install demo demo-canary demo-prefix gmint-table real test lint test-fast test-slow test-vllm clean
 
 install: $(VENV)/.installed  ## a virtual environment with the pinned dependencies and `.venv/bin/extraction`
 
@@ -20,6 +20,9 @@ demo: install  ## train a small target and its base model, test both, compare; a
 
 demo-canary: install  ## plant canaries, train a small model on them, extract and score; made for 10 minutes
 	$(BIN)/python -m pipelines.canaries.demo
+
+demo-prefix: install  ## what true openings bring out of the demo's models, and the games on identifiers; at most 10 minutes
+	$(BIN)/python -m pipelines.prefix.demo
 
 gmint-table: install  ## the table of gMINT in the small, its models trained here; at most 60 minutes on 2 cores
 	$(BIN)/python -m pipelines.gmint.small

@@ -135,7 +135,7 @@ class Prompts:
                 f"prompts.public_text: no place holds {family.min_prompt_tokens} to {family.max_prompt_tokens} "
                 f"tokens of whole words; add text or widen prompts.families.{name}"
             )
-        prefix = np.array(_prefix(self._tokenizer), np.int32)
+        prefix = np.array(leading_tokens(self._tokenizer), np.int32)
         encode, backend = self._encoder(name, family), self._tokenizer.backend_tokenizer
 
         def make(draw: Draws) -> pa.Array:
@@ -151,7 +151,7 @@ class Prompts:
         """Tokenise prompts as user input is: in the chat template, or with the tokenizer's special tokens."""
         if family.chat:
             return Chat(self._tokenizer, name, family).encode
-        prefix, backend = _prefix(self._tokenizer), self._tokenizer.backend_tokenizer
+        prefix, backend = leading_tokens(self._tokenizer), self._tokenizer.backend_tokenizer
 
         def encode(texts: list[str]) -> pa.Array:
             encoded = backend.encode_batch_fast(texts, add_special_tokens=False)
@@ -190,7 +190,7 @@ def _places(
     return first, public.ends(first, wanted, fewest)
 
 
-def _prefix(tokenizer: Any) -> list[int]:
+def leading_tokens(tokenizer: Any) -> list[int]:
     """The special tokens that the tokenizer puts in front of a text by itself."""
     with_special = tokenizer.backend_tokenizer.encode("a", add_special_tokens=True)
     first = next(i for i, special in enumerate(with_special.special_tokens_mask) if not special)

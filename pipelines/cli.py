@@ -18,6 +18,7 @@ from pipelines.commands import (
     index,
     match,
     membership,
+    prefix,
     rank,
     report,
     review,
@@ -56,6 +57,7 @@ app.command()(match.match)
 app.command()(identifiers.identifiers)
 app.command()(rank.rank)
 app.command()(rank.confirm)
+app.command()(prefix.prefix)
 app.add_typer(membership.app, name="membership")
 app.add_typer(canary.app, name="canary")
 app.add_typer(dp_audit.app, name="dp-audit")

@@ -21,14 +21,20 @@ def with_absolute_paths(config: RunConfig) -> RunConfig:
     if isinstance(engine, DeterministicSettings) and engine.passages:
         engine = engine.model_copy(update={"passages": engine.passages.expanduser().absolute()})
     if control.model:
-        control = control.model_copy(update={"model": _model(control.model)})
+        control = control.model_copy(update={"model": absolute_model(control.model)})
     if ranking and ranking.reference:
-        ranking = ranking.model_copy(update={"reference": _model(ranking.reference)})
-    changes = {"model": _model(config.model), "engine": engine, "control": control, "ranking": ranking}
+        ranking = ranking.model_copy(update={"reference": absolute_model(ranking.reference)})
+    changes = {
+        "model": absolute_model(config.model),
+        "engine": engine,
+        "control": control,
+        "ranking": ranking,
+    }
     return config.model_copy(update=changes)
 
 
-def _model(model: ModelSettings) -> ModelSettings:
+def absolute_model(model: ModelSettings) -> ModelSettings:
+    """The same model, its files named by absolute paths."""
     named = {field: getattr(model, field) for field in MODEL_PATHS}
     return model.model_copy(update={field: _absolute(name) for field, name in named.items() if name})
 

@@ -91,7 +91,7 @@ def efforts(generations: PartStore, shares: dict[str, float], budgets: list[int]
         shares: each family's share of every budget.
         budgets: ascending, in tokens over all families.
     """
-    cutoffs = prefix_cutoffs(_lengths(generations), shares, budgets)
+    cutoffs = prefix_cutoffs(lengths_of(generations), shares, budgets)
     return {
         "budgets": [_effort(list(cutoffs.values()), place, budget) for place, budget in enumerate(budgets)],
         "families": {
@@ -112,7 +112,7 @@ def _effort(families: list[Cutoffs], place: int, budget: int) -> dict[str, Any]:
     }
 
 
-def _lengths(generations: PartStore) -> dict[str, Any]:
+def lengths_of(generations: PartStore) -> dict[str, Any]:
     """For each family the generated tokens of its requests, in order of their numbers: int64[requests]."""
     schema = pa.schema([("family", pa.string()), ("number", pa.int64()), ("tokens", pa.int64())])
     tables = []

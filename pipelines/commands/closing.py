@@ -28,7 +28,7 @@ def close(report: Path, skip_bad_records: bool) -> None:
         typer.echo(line)
     for name in WRITTEN if content["method"]["corpus"] else UNSEARCHED:
         typer.echo(inert(str(report.parent / name)))
-    if content["status"] == "incomplete" and not (skip_bad_records and _only_skipped(content)):
+    if content["status"] == "incomplete" and not (skip_bad_records and only_skipped(content)):
         raise typer.Exit(2)
 
 
@@ -89,7 +89,8 @@ def _share(value: float | None) -> str:
     return "nothing was generated" if value is None else f"{value:.2%}"
 
 
-def _only_skipped(report: dict[str, Any]) -> bool:
+def only_skipped(report: dict[str, Any]) -> bool:
+    """Whether nothing is missing but records that cannot be read, which `--skip-bad-records` allows."""
     from pipelines.assemble import NOT_TEXT, SKIPPED_GENERATIONS, SKIPPED_RECORDS
 
     skipped = (NOT_TEXT, SKIPPED_GENERATIONS, SKIPPED_RECORDS)

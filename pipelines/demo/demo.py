@@ -41,7 +41,7 @@ def run_demo(out: Path, seed: int) -> None:
     from pipelines.run import run_pipeline
 
     config = demo_config(out, seed)
-    _claim(out, seed)
+    claim(out, seed)
     truth = make_models(out, seed)
     report = run_pipeline(config, out / "run", None, skip_bad_records=False)
     answer(out / "run")
@@ -110,14 +110,19 @@ def _once(directory: Path, train: Callable[[], None]) -> None:
         marker.touch()
 
 
-def _claim(out: Path, seed: int) -> None:
+def claim(out: Path, seed: int) -> None:
+    """Take a folder for a demo.
+
+    Raises:
+        InputError: it holds a demo with another seed, or something else.
+    """
     os.makedirs(out, mode=0o700, exist_ok=True)
-    claim = out / "demo.json"
-    if not claim.exists():
+    marker = out / "demo.json"
+    if not marker.exists():
         if any(out.iterdir()):
             raise InputError(f"{out}: not empty and no demo; name a new directory with --out")
-        write_json(str(claim), {"seed": seed})
-    if json.loads(claim.read_text(encoding="utf-8")) != {"seed": seed}:
+        write_json(str(marker), {"seed": seed})
+    if json.loads(marker.read_text(encoding="utf-8")) != {"seed": seed}:
         raise InputError(f"{out}: holds a demo with another --seed; name another directory with --out")
 
 

@@ -24,7 +24,7 @@ from tests.pipelines.small_run import raw_config, write_inputs
 SERVER = {"kind": "endpoint", "base_url": "http://127.0.0.1:1/v1", "model_name": "m"}
 CONFIGS = Path(__file__).parents[2] / "configs"
 OTHERS = {
-    CONFIGS / f"{name}.yaml" for name in ("policy", "membership", "canaries", "gmint_paper")
+    CONFIGS / f"{name}.yaml" for name in ("policy", "membership", "canaries", "prefix", "gmint_paper")
 }  # their commands test them
 RUNS = sorted(set(CONFIGS.glob("*.yaml")) - OTHERS)
 
