@@ -23,7 +23,7 @@ from pipelines.work import one_at_a_time
 FOLDERS = ("index", "control_text")  # indexes hold the text that they index; one may be half built
 HARMLESS = frozenset(
     "run.json report.json report.html model_card.md gate.json gate.html compare.json compare.html ranking.json "
-    "confirmed.json membership.json membership_card.md .lock .review.lock".split()
+    "confirmed.json membership.json membership_card.md prefix.json prefix.html .lock .review.lock".split()
 ) | {FILE, f"{FILE}-wal", f"{FILE}-shm"}
 FOLDER, UNFINISHED, WORDS = "folder", "file", "notes and reasons that repeat a text"
 _LEAST = 24  # bytes of a text that is looked for afterwards
