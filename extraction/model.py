@@ -7,6 +7,7 @@ downloaded: a name of the Hugging Face hub stands for what its local cache holds
 
 import hashlib
 import io
+import threading
 from collections.abc import Iterable
 from contextlib import nullcontext, redirect_stderr
 from pathlib import Path
@@ -35,6 +36,8 @@ _TOKENIZER_FILES = (
     "chat_template.json",
 )
 _CHUNK = 1 << 20
+_LOADING = threading.Lock()
+"""transformers exchanges methods of all models while it loads one: two at once would leave later ones untied."""
 
 
 class ModelSettings(Settings):
@@ -178,7 +181,7 @@ def _loaded(kind: Any, path: Path, settings: ModelSettings, device: str, **optio
     logging.disable_progress_bar()  # workers share the terminal with the run's own bar
     folder, gguf_file = _split(path)
     try:
-        with _quiet() if gguf_file else nullcontext():
+        with _LOADING, _quiet() if gguf_file else nullcontext():
             model, info = kind.from_pretrained(
                 folder,
                 gguf_file=gguf_file,

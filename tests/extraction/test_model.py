@@ -1,6 +1,7 @@
 """Finding, refusing, fingerprinting and loading models and tokenizers."""
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from extraction.model import (
     model_fingerprint,
     tokenizer_fingerprint,
 )
-from tests.extraction.tiny_models import byte_level_tokenizer, llama
+from tests.extraction.tiny_models import byte_level_tokenizer, gpt2, llama
 
 
 @pytest.fixture
@@ -34,6 +35,14 @@ def settings(path: Path) -> ModelSettings:
 def test_a_model_loads_in_float32_on_a_cpu(folder: Path) -> None:
     model = load_model(settings(folder))
     assert model.dtype == torch.float32 and not model.training
+
+
+def test_models_loaded_at_once_keep_their_tied_weights(tmp_path: Path) -> None:
+    path = gpt2(tmp_path / "gpt2")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(load_model, [settings(path)] * 32))
+    model = load_model(settings(path))
+    assert model.lm_head.weight is model.transformer.wte.weight
 
 
 def test_a_missing_model_is_named(tmp_path: Path) -> None:
