@@ -5,7 +5,7 @@ VLLM_VENV := .venv-vllm
 export RAY_USAGE_STATS_ENABLED := 0
 export HF_HUB_OFFLINE := 1
 
-.PHONY: install demo demo-canary demo-prefix gmint-table real test lint test-fast test-slow test-vllm clean
+.PHONY: install demo demo-canary demo-prefix gmint-table real test lint test-slow test-vllm clean
 
 install: $(VENV)/.installed  ## a virtual environment with the pinned dependencies and `.venv/bin/extraction`
 
@@ -37,7 +37,8 @@ lint: install
 	$(BIN)/mypy
 
 test: lint  ## lint, types and every test but the slow and the vLLM ones
-	$(BIN)/pytest -m "not slow and not vllm"
+	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not vllm" tests/extraction tests/index
+	$(BIN)/pytest -m "not slow and not vllm" --ignore tests/extraction --ignore tests/index
 
 test-slow: install
 	$(BIN)/pytest -m slow
