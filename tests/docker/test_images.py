@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 IMAGES = sorted((ROOT / "docker").glob("Dockerfile.*"))
 REQUIREMENTS = ROOT / "docker" / "requirements-cpu.txt"
-NEEDED_BY_WEIGHTS = {"torch", "accelerate"}
+NEEDED_BY_WEIGHTS = {"torch", "accelerate", "peft"}
 # The Python that each image has, and the systems whose wheels it takes.
 PYTHON = {"Dockerfile.cpu": "3.11", "Dockerfile.gpu": "3.12"}
 PLATFORMS = [f"manylinux{version}_x86_64" for version in ("2014", "_2_17", "_2_27", "_2_28")]
