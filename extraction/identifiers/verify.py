@@ -72,11 +72,18 @@ def _in_longer_row(groups: list[str], left: str, right: str) -> bool:
     return goes_on_before or (after is not None and len(after[1]) == len(groups[-1]))
 
 
+_FURTHER_DIGITS = re.compile(r"[ .-]?[0-9]")
+
+
 def _phone(country: str, national: str) -> Verify:
     def verify(text: str, left: str, right: str) -> bool:
         text, left, right = fold(text), fold(left), fold(right)
         if _PHONE.fullmatch(text) is None or _GOES_ON_RIGHT.match(right) or _PHONE_GOES_ON_LEFT.search(left):
             return False
+        if national.startswith("0") and _FURTHER_DIGITS.match(right):
+            return (
+                False  # cut short: no plan knows it, and here it is the beginning of a number that one does
+            )
         digits = re.sub("[^0-9]", "", text)
         return not left.endswith("+") or digits in (country + national, country + "0" + national)
 
