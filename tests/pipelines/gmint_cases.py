@@ -8,28 +8,19 @@ from typing import Any
 import numpy as np
 import torch
 import yaml
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
-from transformers import (
-    BertConfig,
-    BertForSequenceClassification,
-    LlamaConfig,
-    LlamaForCausalLM,
-    PreTrainedTokenizerFast,
-)
+from transformers import BertConfig, BertForSequenceClassification
 
 from extraction.gmint.samples import Padding, Sample
 from pipelines.gmint.small.training import train
-from pipelines.training import adam_updater, batches, optimise, rows_of
+from tests.pipelines.word_models import random_texts, word_model, word_tokenizer
 
-WORDS = [f"W{n}" for n in range(100)]
 LABELS = ("no", "yes")
 LENGTH = 8
 
 
 def texts(seed: int, count: int) -> list[str]:
-    """Random words: nothing in them can be guessed, so that what a model knows of them it has seen."""
-    rng = np.random.default_rng(seed)
-    return [" ".join(rng.choice(WORDS, LENGTH)) for _ in range(count)]
+    """Texts of one length; see `random_texts`."""
+    return random_texts(seed, count, LENGTH)
 
 
 def write_records(path: Path, rows: Sequence[str], seed: int = 0) -> Path:
@@ -42,18 +33,6 @@ def write_records(path: Path, rows: Sequence[str], seed: int = 0) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
-
-
-def word_tokenizer(folder: Path) -> Any:
-    vocabulary = {token: n for n, token in enumerate(["<s>", "</s>", "<unk>", *WORDS])}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer.post_processor = processors.TemplateProcessing("<s> $A", special_tokens=[("<s>", 0)])
-    wrapped = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", unk_token="<unk>", pad_token="</s>"
-    )
-    wrapped.save_pretrained(folder)
-    return wrapped
 
 
 def classifier(folder: Path, records: Path, epochs: int) -> Path:
@@ -80,23 +59,7 @@ def classifier(folder: Path, records: Path, epochs: int) -> Path:
 
 def language_model(folder: Path, rows: Sequence[str], epochs: int) -> Path:
     """Train a small causal model on texts, and save it with its tokenizer."""
-    tokenizer = word_tokenizer(folder)
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        max_position_embeddings=32,
-        bos_token_id=0,
-        eos_token_id=1,
-    )
-    model = LlamaForCausalLM(config)
-    steps = list(batches(rows_of(tokenizer, rows, 32), epochs, 512, seed=0))
-    optimise(model, steps, 0.1, adam_updater(model, 5e-3), None)
-    model.save_pretrained(folder)
-    return folder
+    return word_model(folder, rows, epochs, width=32, positions=32, rate=5e-3)
 
 
 def write_config(path: Path, **fields: Any) -> Path:

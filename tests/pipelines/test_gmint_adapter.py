@@ -14,7 +14,8 @@ from pipelines.config import load_settings
 from pipelines.gmint.config import GmintConfig
 from pipelines.gmint.models import load_subjects
 from pipelines.training import adam_updater, batches, optimise, rows_of
-from tests.pipelines.gmint_cases import language_model, texts, word_tokenizer, write_config, write_records
+from tests.pipelines.gmint_cases import language_model, texts, write_config, write_records
+from tests.pipelines.word_models import word_tokenizer
 
 SIDE = 80
 

@@ -9,10 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
 import yaml
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from typer.testing import CliRunner
 
 from extraction.membership.evaluation import evaluate
@@ -22,17 +19,15 @@ from extraction.membership.scores import NAMES, lowest_mean, standardised
 from extraction.model import ModelSettings
 from pipelines.cli import app
 from pipelines.membership.scoring import Reader
-from pipelines.training import adam_updater, batches, optimise, rows_of
+from tests.pipelines.word_models import random_texts, word_model
 
 SIZE, LENGTH = 1500, 10
-WORDS = [f"W{n}" for n in range(100)]
 EPOCHS = 24
 
 
 def texts(seed: int, count: int = SIZE) -> list[str]:
-    """Random words: nothing in them can be guessed, so that what a model knows of them it has seen."""
-    rng = np.random.default_rng(seed)
-    return [" ".join(rng.choice(WORDS, LENGTH)) for _ in range(count)]
+    """Texts of one length; see `random_texts`."""
+    return random_texts(seed, count, LENGTH)
 
 
 def write(path: Path, rows: list[str]) -> Path:
@@ -41,37 +36,9 @@ def write(path: Path, rows: list[str]) -> Path:
     return path
 
 
-def word_tokenizer(folder: Path) -> Any:
-    vocabulary = {token: n for n, token in enumerate(["<s>", "</s>", "<unk>", *WORDS])}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer.post_processor = processors.TemplateProcessing("<s> $A", special_tokens=[("<s>", 0)])
-    wrapped = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", unk_token="<unk>"
-    )
-    wrapped.save_pretrained(folder)
-    return wrapped
-
-
 def trained(folder: Path, rows: list[str], epochs: int = EPOCHS) -> Path:
     """Train a small language model on some texts and save it with its tokenizer."""
-    torch.manual_seed(0)
-    tokenizer = word_tokenizer(folder)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        max_position_embeddings=128,
-        bos_token_id=0,
-        eos_token_id=1,
-    )
-    model = LlamaForCausalLM(config)
-    steps = list(batches(rows_of(tokenizer, rows, 64), epochs, 1024, seed=0))
-    optimise(model, steps, 0.1, adam_updater(model, 4e-3), None)
-    model.save_pretrained(folder)
-    return folder
+    return word_model(folder, rows, epochs, width=64, positions=128, rate=4e-3)
 
 
 @pytest.fixture(scope="module")
