@@ -6,10 +6,12 @@ The driver hands out names and hears back small facts; texts never pass through 
 import errno
 import os
 import socket
+import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from extraction.errors import InputError
@@ -22,6 +24,9 @@ PATIENCE_SECONDS = 60.0
 # What no other worker does better: the disk is full, or may not be written.
 DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 Facts = dict[str, Any]
+ROOT = Path(__file__).resolve().parents[1]
+OURS = [ROOT / package for package in ("extraction", "index", "pipelines")]
+RAISED = "raised at "
 
 
 class Job(Protocol):
@@ -127,10 +132,24 @@ class _Worker:
     def start(self, job: Job) -> None:
         """Load in a method, not on construction: Ray keeps the cause of a method's failure alone."""
         os.umask(0o077)
-        self._process = job.start()
+        with _placed():
+            self._process = job.start()
 
     def work(self, name: str) -> Facts:
-        return self._process(name)
+        with _placed():
+            return self._process(name)
+
+
+@contextmanager
+def _placed() -> Iterator[None]:
+    """Note on what is raised where in our own code it was: its message may carry text, and is never shown."""
+    try:
+        yield
+    except Exception as error:
+        places = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+        path, line = [place for place in places if any(map(place[0].is_relative_to, OURS))][-1]
+        error.add_note(f"{RAISED}{path.relative_to(ROOT)}:{line}")
+        raise
 
 
 @dataclass
@@ -293,4 +312,5 @@ def _kind(cause: BaseException) -> str:
         return f"{kind}: {cause.strerror}"
     if kind == "ActorDiedError":  # Ray's own words, matched and not printed
         return f"{kind}: its {'node' if 'its node has died' in str(cause) else 'process'} died"
-    return kind
+    noted = [note.removeprefix(RAISED) for note in getattr(cause, "__notes__", ()) if note.startswith(RAISED)]
+    return f"{kind}, {noted[-1]}" if noted else kind

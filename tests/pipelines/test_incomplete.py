@@ -62,7 +62,7 @@ def test_a_part_that_fails_three_times_is_given_up_and_the_run_ends_incomplete_w
     assert status == 2
     assert SECRET not in told + log
     assert "INCOMPLETE: requests that failed (4).\n  public-000000000 to public-000000003\n" in told
-    assert log.count("a worker failed (RuntimeError)") == 3
+    assert log.count("a worker failed (RuntimeError, ") == 3
     assert "given up after 3 attempts" in log
     lost = {
         "reason": "requests that failed",

@@ -109,7 +109,9 @@ def test_a_part_that_kills_three_workers_is_given_up_and_the_rest_goes_on(tmp_pa
 def test_a_worker_that_cannot_start_ends_the_run_without_its_text(tmp_path, capfd):
     with pytest.raises(InputError, match="none could start"):
         run_pool(ScriptedJob(str(tmp_path), raise_on_start="other"), NAMES)
-    assert "secret" not in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert "secret" not in said
+    assert "(RuntimeError, pipelines/pool.py:" in said
 
 
 def test_unusable_input_ends_the_run_at_once(tmp_path):
