@@ -18,7 +18,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 demo: install  ## train a small target and its base model, test both, compare; at most 5 minutes
 	$(BIN)/extraction demo
 
-demo-canary: install  ## plant canaries, train a small model on them, extract and score; made for 10 minutes
+demo-canary: install  ## plant canaries, train a small model on them, extract and score; 3 minutes
 	$(BIN)/python -m pipelines.canaries.demo
 
 demo-prefix: install  ## what true openings bring out of the demo's models, and the games on identifiers; made for 10 minutes
@@ -36,9 +36,8 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint  ## lint, types and every test but the slow and the vLLM ones
-	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not vllm" tests/extraction tests/index
-	$(BIN)/pytest -m "not slow and not vllm" --ignore tests/extraction --ignore tests/index
+test: lint  ## lint, types and every test but the slow and the vLLM ones, two files side by side
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow and not vllm"
 
 test-slow: install
 	$(BIN)/pytest -m slow

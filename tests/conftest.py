@@ -13,6 +13,7 @@ from pipelines.demo import corpus
 from pipelines.demo.train import train_base, train_target
 
 SEED = 0
+LONGEST = "test_demo.py"
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -23,8 +24,15 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         report.longrepr = f"skipped, and EXTRACTION_REQUIRE_ALL is set: {report.longrepr[2]}"
 
 
+def _in_turn(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Two files run side by side: the longest first; last those that use the models it trains, or they would wait."""
+    waiting = {item.path for item in items if "demo" in getattr(item, "fixturenames", ())}
+    return sorted(items, key=lambda item: (item.path.name != LONGEST, item.path in waiting))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip the tests marked `vllm` where it is not installed; the warnings that its own code raises are no errors."""
+    items[:] = _in_turn(items)
     missing = find_spec("vllm") is None
     for item in items:
         if item.get_closest_marker("vllm"):
