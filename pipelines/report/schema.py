@@ -21,6 +21,7 @@ from pipelines.report.records import (
     Record,
     Share,
 )
+from pipelines.report.recovery import Recovery
 
 AnyReport = TypeVar("AnyReport", bound=Record)
 Setting = str | bool | int | float | list[str] | list[int] | None
@@ -280,6 +281,7 @@ class Report(Ended):
     passages_by_document_count: list[DocumentCountBin]
     control: Control | None
     control_text: ControlText | None = None
+    recovery: Recovery | None = None
     review: Review | None = None
     ranking: Ranking | None = None
     method: Method
