@@ -1,9 +1,11 @@
 """A gMINT audit of one model: from samples to AUCs at several numbers of samples, each beside its controls."""
 
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,11 +69,13 @@ def audit(
     samples_per_side: Sequence[int],
     method: GmintMethod,
     seed: int,
+    scratch: Path,
     on_rows: Callable[[int], None] = lambda count: None,
 ) -> Audited:
     """Audit a model.
 
-    Gradients lie on disk meanwhile, and are removed: texts can be guessed from them.
+    Gradients lie on disk meanwhile, and are removed: texts can be guessed from them. What an audit that was killed left
+    is removed by the next one.
 
     Args:
         subjects: the model under test, and the untrained one.
@@ -79,13 +83,14 @@ def audit(
         samples_per_side: how many members, and others.
         method: the choices.
         seed: of projections, draws, splits and MINT models.
+        scratch: a folder for the gradients alone; made here, and removed.
         on_rows: called with the number of samples after each batch; each sample comes twice, once for each model.
 
     Raises:
         InputError: a gradient is not finite, or there are too few samples or groups.
     """
-    with TemporaryDirectory(prefix="gmint-") as folder:
-        paths = [Path(folder) / f"{name}.npy" for name in ("gradients", "untrained")]
+    with _empty_folder(scratch):
+        paths = [scratch / f"{name}.npy" for name in ("gradients", "untrained")]
         written = [
             write_features(of, labelled.samples, path, method.compression(seed), on_rows)
             for of, path in zip((subjects.under_test, subjects.untrained), paths, strict=True)
@@ -100,7 +105,26 @@ def audit(
             untrained=untrained,
             embeddings=readings.embeddings,
             losses=readings.losses,
+            known=_known(labelled),
         )
         training = method.training(seed)
         findings = tuple(measure(material, count, method.splits, training) for count in samples_per_side)
     return Audited(findings, tuple(subjects.under_test.parameters), written[0])
+
+
+def _known(labelled: Labelled) -> Mapping[str, Sequence[Any]]:
+    """In what members may differ from others beside their words; classes are names, and not compared as numbers."""
+    return {
+        "length in characters": [len(text) for text in labelled.texts],
+        "label": [f"class {sample.label}" for sample in labelled.samples],
+    }
+
+
+@contextmanager
+def _empty_folder(path: Path) -> Iterator[None]:
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(mode=0o700)
+    try:
+        yield
+    finally:
+        shutil.rmtree(path)

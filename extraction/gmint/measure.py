@@ -1,15 +1,17 @@
 """How well gradients tell a model's training samples from others, with its interval, and beside its controls."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from extraction.gmint.mint import MintTraining, train_mint
-from extraction.gmint.splits import TEST_SHARE, Places, Split, group_splits, subset
+from extraction.gmint.splits import TEST_SHARE, Places, Split, group_splits, one_sided, subset
 from extraction.membership.baseline import Baseline, blind_baseline
+from extraction.membership.comparability import Difference, differences
 from extraction.membership.intervals import Interval, auc_interval
 from extraction.membership.usable import UNMATCHED
 
@@ -20,6 +22,8 @@ Rows = NDArray[np.float32]
 CHANCE = 0.5
 PERMUTED = "hold:permuted-labels"
 METHOD = "repeated splits"
+COMPARABLE = 0.2
+"""Largest standardised difference of members and others that differ in membership alone."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class Material:
         untrained: the same of a model of the same kind that was not trained on any of them.
         embeddings: float32[n, width], of the model under test.
         losses: float64[n], of the model under test.
+        known: what else is known of each sample, by name.
     """
 
     member: Flags
@@ -43,6 +48,7 @@ class Material:
     untrained: Rows
     embeddings: Rows
     losses: Floats
+    known: Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True)
@@ -69,11 +75,13 @@ class Findings:
     Attributes:
         samples_per_side: members, and others.
         gradients: of the model under test.
-        permuted: the same with members and others mixed up: 0.5, or the splits leak.
+        permuted: the same with members and others mixed up: 0.5, or what is tested on was looked at before. Copies of a
+            sample get labels of their own and do not show here: that none stands on two sides is up to the groups.
         untrained: gradients of a model that saw none of the samples: 0.5, or members differ in more than membership.
         embeddings: in place of gradients.
         words: of a classifier of words, which sees no model; None where there is nothing to learn from.
         loss: of the model under test alone, the lower the more a member.
+        differences: of members from others in what else is known of them.
     """
 
     samples_per_side: int
@@ -83,6 +91,7 @@ class Findings:
     embeddings: Repeated
     words: Baseline | None
     loss: Interval
+    differences: tuple[Difference, ...]
 
     @property
     def holds(self) -> tuple[str, ...]:
@@ -93,7 +102,8 @@ class Findings:
         if not self.permuted.auc.low <= CHANCE <= self.permuted.auc.high:
             yield PERMUTED
         untrained = self.untrained.auc
-        if not untrained.low <= CHANCE <= untrained.high or (self.words and self.words.tells_apart):
+        told_apart = not untrained.low <= CHANCE <= untrained.high or (self.words and self.words.tells_apart)
+        if told_apart or any(one.beyond for one in self.differences):
             yield UNMATCHED
 
 
@@ -112,7 +122,7 @@ def measure(material: Material, per_side: int, splits: int, training: MintTraini
     member, groups = material.member, material.groups
     places = subset(member, per_side, training.seed)
     parts = group_splits(member, groups, places, splits, training.seed)
-    mixed = [_mixed(member, places, training.seed + n) for n in range(splits)]
+    mixed = [mixed_labels(member, places, part, training.seed + n) for n, part in enumerate(parts)]
     own = [member] * splits
     return Findings(
         samples_per_side=per_side,
@@ -122,6 +132,7 @@ def measure(material: Material, per_side: int, splits: int, training: MintTraini
         embeddings=repeated(material.embeddings, own, parts, training),
         words=_words(material, places, training.seed),
         loss=_of_loss(material, places),
+        differences=_differences(material, places),
     )
 
 
@@ -171,14 +182,17 @@ def repeated_interval(tested: Sequence[Interval]) -> Interval:
     return Interval(mean, max(0.0, low), min(1.0, high), METHOD)
 
 
-def _mixed(member: Flags, places: Places, seed: int) -> Flags:
-    mixed = member.copy()
-    mixed[places] = np.random.default_rng(seed).permutation(member[places])
+def mixed_labels(member: Flags, places: Places, split: Split, seed: int) -> Flags:
+    """Mix the labels of some places up, and again where a part of few samples is left with members or others alone."""
+    rng, mixed = np.random.default_rng(seed), member.copy()
+    mixed[places] = rng.permutation(member[places])
+    while one_sided(mixed, (split.fit, split.validation, split.test)):
+        mixed[places] = rng.permutation(member[places])
     return mixed
 
 
 def _words(material: Material, places: Places, seed: int) -> Baseline | None:
-    sides = [places[material.member[places]], places[~material.member[places]]]
+    sides = _sides(material, places)
     texts = [[material.texts[n] for n in side] for side in sides]
     groups = [material.groups[n] for side in sides for n in side]
     return blind_baseline(texts[0], texts[1], groups, seed)
@@ -187,3 +201,16 @@ def _words(material: Material, places: Places, seed: int) -> Baseline | None:
 def _of_loss(material: Material, places: Places) -> Interval:
     member, scores = material.member[places], -material.losses[places]
     return auc_interval(scores[member], scores[~member])
+
+
+def _differences(material: Material, places: Places) -> tuple[Difference, ...]:
+    columns = [
+        {name: [known[n] for n in side] for name, known in material.known.items()}
+        for side in _sides(material, places)
+    ]
+    return differences(columns[0], columns[1], COMPARABLE)
+
+
+def _sides(material: Material, places: Places) -> tuple[Places, Places]:
+    member = material.member[places]
+    return places[member], places[~member]

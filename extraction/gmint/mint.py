@@ -4,6 +4,8 @@ Source: Mancera, DeAlcala, Fierrez, Tolosana and Morales: fully connected, 256, 
 binary cross-entropy, Adam, 100 epochs.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from extraction.errors import InputError
 from extraction.gmint.scaling import Rows, Scaling
 from extraction.gmint.splits import Places, Split
 from extraction.membership.intervals import auc
@@ -70,7 +73,26 @@ def train_mint(features: Rows, member: Flags, split: Split, training: MintTraini
         member: bool[samples], whether each was in the training data.
         split: rows to fit on and to validate on; the test part is not looked at.
         training: how.
+
+    Raises:
+        InputError: it diverges.
     """
+    with _one_thread():
+        return _trained(features, member, split, training)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """The steps are too small to be shared: on a busy machine two threads take ten times as long as one."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _trained(features: Rows, member: Flags, split: Split, training: MintTraining) -> Mint:
     scaling = Scaling.fitted(features, split.fit)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(training.seed)
@@ -116,7 +138,10 @@ def _scores(network: nn.Module, scaling: Scaling, features: Rows, places: Places
     chunks = [places[start : start + CHUNK] for start in range(0, len(places), CHUNK)]
     with torch.no_grad():
         found = [network(torch.from_numpy(scaling(features[chunk]))).numpy() for chunk in chunks]
-    return np.concatenate(found).astype(np.float64)
+    scores = np.concatenate(found).astype(np.float64)
+    if not np.isfinite(scores).all():
+        raise InputError("method.learning_rate: a MINT model diverged; take a lower one")
+    return scores
 
 
 def _auc(scores: Floats, member: Flags) -> float:

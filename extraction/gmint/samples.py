@@ -10,6 +10,8 @@ from torch.nn import functional
 
 IGNORED = -100
 """The target of what is not predicted."""
+SHORTEST = 2
+"""Tokens of a causal model's sample: after one alone there is nothing to predict, and no gradient."""
 
 
 @dataclass(frozen=True)

@@ -114,6 +114,11 @@ def training_split(member: Flags, groups: Sequence[str], seed: int) -> Split:
     return Split(fit, validation, np.zeros(0, dtype=np.int64))
 
 
+def one_sided(member: Flags, parts: Sequence[Places]) -> bool:
+    """Whether a part holds members alone, others alone, or nothing."""
+    return any(np.unique(member[part]).size < 2 for part in parts)
+
+
 def _split(member: Flags, numbers: Places, places: Places, rng: np.random.Generator) -> Split:
     among = np.zeros(member.size, dtype=np.bool_)
     among[places] = True
@@ -125,7 +130,7 @@ def _split(member: Flags, numbers: Places, places: Places, rng: np.random.Genera
 
 
 def _refuse_one_sided(member: Flags, numbers: Places, parts: Sequence[Places]) -> None:
-    if any(np.unique(member[part]).size < 2 for part in parts):
+    if one_sided(member, parts):
         records = np.concatenate(parts)
         groups = np.unique(numbers[records]).size
         raise InputError(
@@ -135,11 +140,12 @@ def _refuse_one_sided(member: Flags, numbers: Places, parts: Sequence[Places]) -
 
 def _part(member: Flags, numbers: Places, among: Flags, share: float, rng: np.random.Generator) -> Flags:
     """Whole groups of the records `among` that make up about a share of each side."""
-    taken = np.zeros(member.size, dtype=np.bool_)
+    taken = np.zeros(int(numbers.max()) + 1, dtype=np.bool_)
     for side in (among & member, among & ~member):
-        wanted = share * np.count_nonzero(side)
-        for group in rng.permutation(np.unique(numbers[side])):
-            whole = among & (numbers == group)
-            if np.count_nonzero(taken & side) + np.count_nonzero(whole & side) / 2 <= wanted:
-                taken |= whole
-    return taken
+        sizes = np.bincount(numbers[side], minlength=taken.size)
+        wanted, found = share * sizes.sum(), sizes[taken].sum()
+        for group in rng.permutation(np.flatnonzero(sizes)):
+            if not taken[group] and found + sizes[group] / 2 <= wanted:
+                taken[group], found = True, found + sizes[group]
+    part: Flags = among & taken[numbers]
+    return part

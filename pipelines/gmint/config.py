@@ -33,6 +33,8 @@ class GmintData(Settings):
     def _others(self) -> "GmintData":
         if self.nonmembers is None and not self.elsewhere:
             raise ValueError("name `nonmembers`, `elsewhere` or both: records that no model was trained on")
+        if len(set(self.elsewhere)) < len(self.elsewhere):
+            raise ValueError("elsewhere: a file stands there twice; name each once")
         return self
 
     @property
@@ -65,7 +67,12 @@ class GmintConfig(Settings):
     group_column: str | None = Field(
         None, min_length=1, description="The same of what a record belongs to; a group is never split."
     )
-    max_tokens: int = Field(512, ge=2, le=2**20, description="Tokens of a text beyond which it is cut.")
+    max_tokens: int = Field(
+        512,
+        ge=2,
+        le=2**20,
+        description="Tokens of a text beyond which it is cut, or fewer where a model reads fewer.",
+    )
     near_duplicate: float = Field(
         0.7, gt=0, le=1, description="Estimated Jaccard similarity from which texts are near duplicates."
     )

@@ -76,7 +76,7 @@ def _embeddings(cells: Sequence[Cell]) -> str:
 
 def _auc(cell: Cell, count: int | None = None) -> float:
     """The AUC at a number of samples, or at the largest."""
-    wanted = count or max(one.samples_per_side for one in cell.findings)
+    wanted = count or cell.largest.samples_per_side
     return next(one.gradients.auc.estimate for one in cell.findings if one.samples_per_side == wanted)
 
 

@@ -15,6 +15,7 @@ from pipelines.gmint.config import GmintConfig
 
 LOADERS = {"classifier": load_classifier, "causal": load_model}
 OBJECTIVES = {"classifier": LABEL, "causal": NEXT_TOKEN}
+ONE_OF_SEVERAL = "single_label_classification"
 EAGER = "eager"  # other kinds of attention look at the mask in ways that `torch.func` cannot follow
 
 
@@ -42,11 +43,13 @@ def load_subjects(config: GmintConfig, settings: ModelSettings) -> Loaded:
         settings: the model under test.
 
     Raises:
-        InputError: the model cannot be loaded, or has no such layers.
+        InputError: the model cannot be loaded, has no such layers, or is a classifier of another kind.
     """
     tokenizer = load_tokenizer(settings)
     adapter = adapter_path(settings)
     model = LOADERS[config.kind](settings, attn_implementation=EAGER)
+    if config.kind == "classifier":
+        _refuse_other_losses(model)
     if adapter is None:
         models = [model, _random(model, config)]
     else:
@@ -55,6 +58,15 @@ def load_subjects(config: GmintConfig, settings: ModelSettings) -> Loaded:
     padding = tokenizer.pad_token_id or 0
     both = [_differentiated(one, config, padding) for one in models]
     return Loaded(Subjects(*both), tokenizer)
+
+
+def _refuse_other_losses(model: Any) -> None:
+    kind = model.config.problem_type
+    if model.config.num_labels < 2 or kind not in (None, ONE_OF_SEVERAL):
+        raise InputError(
+            f"models: gMINT takes the loss of one class out of several, and this one has {model.config.num_labels} "
+            f"({kind or 'problem_type is not set'}); name another classifier"
+        )
 
 
 def _differentiated(model: Any, config: GmintConfig, padding: int) -> Differentiated:

@@ -10,8 +10,9 @@ import numpy as np
 
 from extraction.errors import InputError
 from extraction.gmint.audit import Labelled
-from extraction.gmint.samples import Sample
+from extraction.gmint.samples import SHORTEST
 from extraction.gmint.splits import joined_groups
+from extraction.gmint.texts import Encoder
 from pipelines.gmint.config import GmintConfig
 from pipelines.membership.cohorts import Cohort, Columns, Record, parted_cohorts, read_records
 
@@ -46,10 +47,10 @@ def read_sides(config: GmintConfig, data: str, protocol: str) -> Sides:
     columns = Columns(config.id_column, config.text_column, config.group_column, labels)
     found = config.data[data]
     members = read_records(found.members, columns)
-    others = _of_several(found.others[protocol], columns)
-    sides = parted_cohorts(members, others, config.near_duplicate)
+    others = {path: read_records(path, columns) for path in found.others[protocol]}
+    sides = parted_cohorts(members, _in_turn(list(others.values())), config.near_duplicate)
     _refuse_few(config, found.members, sides[0])
-    _refuse_few(config, found.others[protocol][0], sides[1])
+    _refuse_few(config, min(others, key=lambda path: len(others[path])), sides[1])
     kept = [*sides[0].kept, *sides[1].kept]
     texts, groups = [one.text or "" for one in kept], [one.group for one in kept]
     return Sides(*sides, joined_groups(texts, groups, config.near_duplicate))
@@ -68,16 +69,12 @@ def labelled_samples(config: GmintConfig, sides: Sides, tokenizer: Any, model: A
         InputError: a label is none of the model's, or a text is one token long and so has no next one.
     """
     records = sides.kept
-    labels = _labels(config, records, model) if config.kind == "classifier" else [0] * len(records)
-    start = tokenizer.bos_token_id if config.kind == "causal" else None
-    samples = []
-    for record, label in zip(records, labels, strict=True):
-        encoded = tokenizer(record.text, truncation=True, max_length=config.max_tokens)
-        ids, types = encoded["input_ids"], encoded.get("token_type_ids") or ()
-        whole = ids if start is None or ids[:1] == [start] else [start, *ids]
-        if config.kind == "causal" and len(whole) < 2:
-            raise InputError("text_column: a text is one token long, which no token follows; leave it out")
-        samples.append(Sample(whole, label, types if any(types) else ()))
+    causal = config.kind == "causal"
+    labels = [0] * len(records) if causal else labels_of(config, records, model)
+    encoder = Encoder.of(model, tokenizer, causal, config.max_tokens)
+    samples = [encoder.sample(one.text or "", label) for one, label in zip(records, labels, strict=True)]
+    if causal and any(len(sample.tokens) < SHORTEST for sample in samples):
+        raise InputError("text_column: a text is one token long, which no token follows; leave it out")
     return Labelled(
         samples=samples,
         texts=[record.text or "" for record in records],
@@ -90,26 +87,35 @@ def _refuse_few(config: GmintConfig, path: Path, cohort: Cohort) -> None:
     most = max(config.samples)
     if len(cohort.kept) < most:
         raise InputError(
-            f"{path}: {len(cohort.kept):,} records can be used, and `samples` asks for {most:,}; ask for fewer"
+            f"{path}: {len(cohort.kept):,} records of {cohort.loaded:,} can be used, and `samples` asks for {most:,}; "
+            "ask for fewer, or add records"
         )
 
 
-def _of_several(paths: Sequence[Path], columns: Columns) -> list[Record]:
-    """Records of several files in turn, as many of each, under ids of their own."""
-    files = [read_records(path, columns) for path in paths]
+def _in_turn(files: Sequence[Sequence[Record]]) -> Sequence[Record]:
+    """Records of several files in turn, of each as many as the shortest has, under ids of their own."""
     if len(files) == 1:
         return files[0]
     named = [[replace(one, id=f"{n}/{one.id}") for one in file] for n, file in enumerate(files)]
     return list(itertools.chain.from_iterable(zip(*named, strict=False)))
 
 
-def _labels(config: GmintConfig, records: Sequence[Record], model: Any) -> list[int]:
-    known = {str(name): int(number) for name, number in model.config.label2id.items()}
-    known |= {str(number): number for number in known.values()}
-    found = [known.get(str(record.values[config.label_column])) for record in records]
-    if None in found:
-        names = ", ".join(itertools.islice(known, 10))
-        raise InputError(
-            f"label_column: `{config.label_column}` holds what is no class of the model, which has: {names}"
-        )
-    return [label for label in found if label is not None]
+def labels_of(config: GmintConfig, records: Sequence[Record], model: Any) -> list[int]:
+    """The records' classes, all of them given by name or all by number: one may be named as another is numbered.
+
+    Raises:
+        InputError: a label is none of the model's.
+    """
+    named = {str(name): int(number) for name, number in model.config.label2id.items()}
+    numbered = {str(number): number for number in named.values()}
+    values = [record.values[config.label_column] for record in records]
+    asked = ["" if value is None else str(value) for value in values]
+    for known in (named, numbered):
+        if all(label in known for label in asked):
+            return [known[label] for label in asked]
+    strange = sum(label not in named and label not in numbered for label in asked)
+    classes = ", ".join(itertools.islice((*named, *numbered), 10))
+    raise InputError(
+        f"label_column: {strange or len(asked):,} values of `{config.label_column}` are no class of the model, which "
+        f"has, by name or by number: {classes}"
+    )

@@ -52,9 +52,14 @@ class Cell:
     findings: tuple[Findings, ...]
 
     @property
+    def largest(self) -> Findings:
+        """What was found at the largest number of samples."""
+        return max(self.findings, key=lambda one: one.samples_per_side)
+
+    @property
     def holds(self) -> tuple[str, ...]:
         """Why its AUCs are no evidence, by the controls at the largest number of samples."""
-        return max(self.findings, key=lambda one: one.samples_per_side).holds
+        return self.largest.holds
 
 
 def write_cell(cell: Cell, path: Path) -> None:

@@ -1,12 +1,15 @@
 """Makes a gMINT audit from its configuration: every model on every data set, each once, however often it is started."""
 
+import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from extraction.errors import InputError
 from extraction.gmint.audit import audit
-from extraction.model import model_fingerprint
+from extraction.model import model_fingerprint, tokenizer_fingerprint
 from pipelines.digests import file_digest
 from pipelines.gmint.config import GmintConfig
 from pipelines.gmint.models import load_subjects
@@ -17,9 +20,10 @@ from pipelines.membership.cohorts import Cohort
 from pipelines.membership.result import Counted
 from pipelines.parts import write_file, write_json
 from pipelines.progress import progress, say
-from pipelines.rundir import RunDirectory
+from pipelines.rundir import RunDirectory, refuse_foreign_files
+from pipelines.work import one_at_a_time
 
-RESULT, TABLE, CELLS = "gmint.json", "table.md", "cells"
+RESULT, TABLE, CELLS, SCRATCH = "gmint.json", "table.md", "cells", "gradients"
 Digests = dict[str, dict[str, str]]
 
 
@@ -33,20 +37,31 @@ def run_gmint(config: GmintConfig) -> tuple[list[Cell], list[Path]]:
         InputError: a model or a file cannot be read, the folder was made from others, or there are too few records.
     """
     digests = _digests(config)
+    refuse_foreign_files(config.folder)
+    os.makedirs(config.folder, mode=0o700, exist_ok=True)
+    with one_at_a_time(config.folder):
+        return _run(config, digests)
+
+
+def _run(config: GmintConfig, digests: Digests) -> tuple[list[Cell], list[Path]]:
     run = RunDirectory(config.folder)
     state = run.open(config.model_dump(mode="json"), _fingerprints(config, digests))
-    (config.folder / CELLS).mkdir(mode=0o700, exist_ok=True)
-    cells = []
-    for model, data, protocol in _places(config):
-        path = config.folder / CELLS / f"{model}.{data}.{protocol}.json"
-        if not path.exists():
-            write_cell(_cell(config, digests, model, data, protocol), path)
-        cells.append(read_cell(path))
-        say(f"{model} on {data}, {protocol}-database: done")
+    try:
+        cells = [_kept_cell(config, digests, *place) for place in _places(config)]
+    except InputError:
+        _forget_if_empty(config.folder)
+        raise
     write_json(str(config.folder / RESULT), _record(config, cells))
     write_file(str(config.folder / TABLE), in_markdown(cells).encode())
     run.write({**state, "status": "complete"})
     return cells, [config.folder / RESULT, config.folder / TABLE]
+
+
+def _forget_if_empty(folder: Path) -> None:
+    """A folder that holds no result yet binds nobody to the settings with which none came."""
+    if not any((folder / CELLS).rglob("*.json")):
+        shutil.rmtree(folder / SCRATCH, ignore_errors=True)
+        (folder / "run.json").unlink()
 
 
 def _places(config: GmintConfig) -> Iterator[tuple[str, str, str]]:
@@ -54,6 +69,19 @@ def _places(config: GmintConfig) -> Iterator[tuple[str, str, str]]:
         for data, found in config.data.items():
             for protocol in found.others:
                 yield model, data, protocol
+
+
+def _kept_cell(config: GmintConfig, digests: Digests, model: str, data: str, protocol: str) -> Cell:
+    path = config.folder / CELLS / model / f"{data}.{protocol}.json"
+    if not path.exists():
+        try:
+            found = _cell(config, digests, model, data, protocol)
+        except InputError as error:
+            raise InputError(f"{model} on {data}: {error}") from error
+        os.makedirs(path.parent, mode=0o700, exist_ok=True)
+        write_cell(found, path)
+    say(f"{model} on {data}, {protocol}-database: done")
+    return read_cell(path)
 
 
 def _cell(config: GmintConfig, digests: Digests, model: str, data: str, protocol: str) -> Cell:
@@ -68,6 +96,7 @@ def _cell(config: GmintConfig, digests: Digests, model: str, data: str, protocol
             config.samples,
             config.method,
             config.seed,
+            config.folder / SCRATCH,
             lambda count: shown.advance(count),
         )
     return Cell(
@@ -83,6 +112,7 @@ def _cell(config: GmintConfig, digests: Digests, model: str, data: str, protocol
         others=_counted(sides.others),
         digests={
             "model": digests["models"][f"{model}/{data}"],
+            "tokenizer": digests["tokenizers"][f"{model}/{data}"],
             **_of_files(config, digests, data, protocol),
         },
         findings=found.findings,
@@ -99,19 +129,17 @@ def _of_files(config: GmintConfig, digests: Digests, data: str, protocol: str) -
 
 
 def _digests(config: GmintConfig) -> Digests:
-    """Of every model and every file, before anything is written: what is missing is found now."""
+    """Of every model, tokenizer and file, before anything is written: what is missing is found now."""
     paths = {
         path
         for found in config.data.values()
         for own in found.others.values()
         for path in (found.members, *own)
     }
+    models = {f"{model}/{data}": config.model(model, data) for model in config.models for data in config.data}
     return {
-        "models": {
-            f"{model}/{data}": model_fingerprint(config.model(model, data))
-            for model in config.models
-            for data in config.data
-        },
+        "models": {name: model_fingerprint(one) for name, one in models.items()},
+        "tokenizers": {name: tokenizer_fingerprint(one) for name, one in models.items()},
         "files": {str(path): file_digest(path) for path in sorted(paths)},
     }
 

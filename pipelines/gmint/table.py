@@ -21,7 +21,13 @@ def in_markdown(cells: Sequence[Cell]) -> str:
     for protocol, title in TITLES.items():
         own = [cell for cell in cells if cell.protocol == protocol]
         if own:
-            parts += [f"### {title}", _aucs(own), _controls(own), *_doubts(own)]
+            parts += [
+                f"### {title}",
+                _aucs(own),
+                _controls(own),
+                *_doubts(own),
+                *dict.fromkeys(_left_out(own)),
+            ]
     parts += ["### The paper's findings here", _list(sentences(cells)), "### Limits", _list(LIMITATIONS)]
     return "\n\n".join(parts) + "\n"
 
@@ -63,7 +69,22 @@ def _controls(cells: Sequence[Cell]) -> str:
 def _doubts(cells: Sequence[Cell]) -> Iterator[str]:
     for cell in cells:
         if cell.holds:
-            yield f"{cell.model} on {cell.data}: {', '.join(cell.holds)}; its AUC is no evidence of membership."
+            yield f"{cell.model} on {cell.data}: {_why(cell)}; its AUC is no evidence of membership."
+
+
+def _why(cell: Cell) -> str:
+    differing = dict.fromkeys(one.name for one in cell.largest.differences if one.beyond)
+    return ", ".join(cell.holds) + (
+        f" (members differ from others in {', '.join(differing)})" if differing else ""
+    )
+
+
+def _left_out(cells: Sequence[Cell]) -> Iterator[str]:
+    for cell in cells:
+        for name, side in (("members", cell.members), ("others", cell.others)):
+            if side.dropped:
+                reasons = ", ".join(f"{count:,} {reason}" for reason, count in side.dropped.items())
+                yield f"{cell.data}: of {side.loaded:,} {name} were left out: {reasons}."
 
 
 def _model(cell: Cell) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +13,10 @@ from extraction.gmint.features import Compression, write_features
 from extraction.gmint.gradients import Differentiated
 from extraction.gmint.layers import chosen_parameters
 from extraction.gmint.mint import Mint, train_mint
-from extraction.gmint.samples import NEXT_TOKEN, Sample
+from extraction.gmint.samples import NEXT_TOKEN, SHORTEST, Sample
 from extraction.gmint.settings import GmintMethod
 from extraction.gmint.splits import joined_groups, training_split
+from extraction.gmint.texts import Encoder
 from extraction.membership.overlap import Identity, crossing
 from extraction.model import ModelSettings, load_model, load_tokenizer
 from index.pieces import ReadOptions
@@ -25,7 +25,6 @@ from pipelines.membership.settings import GradientSettings
 
 NEAR_DUPLICATE = 0.7
 SEED = 0  # a score is a function of the model and of the records beside the cohorts, whoever asks
-SHORTEST = 2  # tokens: a text of one has no next token, and no gradient
 
 
 @dataclass(frozen=True)
@@ -34,16 +33,14 @@ class GradientScore:
 
     Attributes:
         of: the model, and what of it is differentiated.
-        tokenizer: the model's.
-        longest: most tokens of a text.
+        encoder: of texts, for the model.
         compression: of gradients into rows.
         mint: the MINT model.
         known: texts that it was trained on.
     """
 
     of: Differentiated
-    tokenizer: Any
-    longest: int
+    encoder: Encoder
     compression: Compression
     mint: Mint
     known: tuple[str, ...]
@@ -63,12 +60,12 @@ class GradientScore:
         loaded, tokenizer = load_model(model, attn_implementation="eager"), load_tokenizer(model)
         layers = chosen_parameters(loaded, settings.method.layers)
         of = Differentiated(loaded, layers, NEXT_TOKEN, tokenizer.pad_token_id or 0)
-        longest = loaded.config.get_text_config().max_position_embeddings
+        encoder = Encoder.of(loaded, tokenizer, causal=True)
         members, others = (_texts(path) for path in (settings.members, settings.nonmembers))
         known = [*members, *others]
-        samples = [_sample(tokenizer, text, longest) for text in known]
+        samples = [encoder.sample(text) for text in known]
         mint = _trained(of, samples, known, len(members), settings.method)
-        return cls(of, tokenizer, longest, settings.method.compression(SEED), mint, tuple(known))
+        return cls(of, encoder, settings.method.compression(SEED), mint, tuple(known))
 
     def scores(self, texts: Sequence[str]) -> list[float]:
         """Score some texts; NaN where one has no token to score.
@@ -77,7 +74,7 @@ class GradientScore:
             InputError: some are, nearly, among those that the MINT model was trained on.
         """
         self._refuse_known(texts)
-        samples = [_sample(self.tokenizer, text, self.longest) for text in texts]
+        samples = [self.encoder.sample(text) for text in texts]
         long = [n for n, sample in enumerate(samples) if len(sample.tokens) >= SHORTEST]
         found = np.full(len(texts), np.nan)
         if long:
@@ -122,11 +119,3 @@ def _rows(of: Differentiated, samples: Sequence[Sample], compression: Compressio
         write_features(of, samples, path, compression)
         rows: NDArray[np.float32] = np.load(path, mmap_mode="r")
     return rows
-
-
-def _sample(tokenizer: Any, text: str, longest: int) -> Sample:
-    """A text's tokens after the model's start token, as far as the model reads."""
-    ids = tokenizer.backend_tokenizer.encode(text).ids
-    start = tokenizer.bos_token_id
-    whole = ids if start is None or ids[:1] == [start] else [start, *ids]
-    return Sample(whole[:longest])

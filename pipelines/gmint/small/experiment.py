@@ -75,8 +75,14 @@ def run_experiment(experiment: Experiment, folder: Path, processes: int) -> list
     ]
 
 
-def audit_model(experiment: Experiment, model: str) -> Iterator[Cell]:
-    """Train one model, and audit it by each protocol."""
+def audit_model(experiment: Experiment, model: str, scratch: Path) -> Iterator[Cell]:
+    """Train one model, and audit it by each protocol.
+
+    Args:
+        experiment: what is done.
+        model: the name of one of its models.
+        scratch: a folder for gradients alone; made here, and removed.
+    """
     words = len(data.vocabulary())
     under_test, other = (untrained(model, words, experiment.seed + n) for n in range(2))
     members = data.make_texts(experiment.database, max(experiment.counts), experiment.seed)
@@ -85,7 +91,12 @@ def audit_model(experiment: Experiment, model: str) -> Iterator[Cell]:
     for protocol in experiment.protocols:
         others = _others(experiment, protocol)
         found = audit(
-            subjects, _labelled(members, others), experiment.counts, experiment.method, experiment.seed
+            subjects,
+            _labelled(members, others),
+            experiment.counts,
+            experiment.method,
+            experiment.seed,
+            scratch,
         )
         yield Cell(
             model=model,
@@ -108,10 +119,9 @@ def _audited(experiment: Experiment, model: str, folder: Path) -> None:
     if all(path.exists() for path in paths.values()):
         return
     say(f"{model}: started")
-    for cell in audit_model(experiment, model):
+    for cell in audit_model(experiment, model, folder / f"{model}.gradients"):
         write_cell(cell, paths[cell.protocol])
-        best = max(cell.findings, key=lambda one: one.samples_per_side).gradients.auc
-        say(f"{model}, {cell.protocol}-database: AUC {best.estimate:.3f}")
+        say(f"{model}, {cell.protocol}-database: AUC {cell.largest.gradients.auc.estimate:.3f}")
 
 
 def _paths(experiment: Experiment, model: str, folder: Path) -> dict[str, Path]:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from extraction.errors import InputError
-from extraction.gmint.measure import PERMUTED, Material, measure, repeated, repeated_interval
+from extraction.gmint.measure import PERMUTED, Material, measure, mixed_labels, repeated, repeated_interval
 from extraction.gmint.mint import MintTraining, train_mint
 from extraction.gmint.scaling import Scaling
 from extraction.gmint.splits import group_splits, joined_groups, subset
@@ -16,7 +16,7 @@ from extraction.membership.intervals import Interval
 from extraction.membership.usable import UNMATCHED
 
 SIDE, WIDTH = 150, 200  # more columns than there are rows to fit: anything can be learnt by heart
-FEW_EPOCHS = MintTraining(epochs=40)
+FEW_EPOCHS = MintTraining(epochs=25)
 WORDS = [f"word{n}" for n in range(60)]
 
 
@@ -166,6 +166,7 @@ def material(signal: float, untrained: float) -> Material:
         untrained=features(untrained, seed=1)[0],
         embeddings=features(0, seed=2)[0][:, :8],
         losses=np.where(member, 1.0, 2.0) + np.random.default_rng(0).normal(size=member.size),
+        known={"length": [20] * member.size},
     )
 
 
@@ -178,19 +179,62 @@ def test_controls_stand_beside_the_auc_and_say_when_it_is_no_evidence() -> None:
     assert found.words is not None and not found.words.tells_apart
     assert 0.65 < found.loss.estimate < 0.85
     assert found.holds == ()
-    confounded = measure(material(signal=1, untrained=1), 100, 3, FEW_EPOCHS)
+    confounded = measure(material(signal=1, untrained=1), 100, 3, replace(FEW_EPOCHS, epochs=10))
     assert confounded.holds == (UNMATCHED,)
     assert replace(found, permuted=found.gradients).holds == (PERMUTED,)
 
 
-def test_a_split_that_leaks_shows_in_the_permuted_labels() -> None:
-    """Each record stands twice, and its copies are counted as groups of their own: the labels are found again."""
+def test_members_of_another_length_put_the_auc_on_hold() -> None:
+    """No control of words or of an untrained model need see it: all members have 8 words, and all others 9."""
+    given = material(signal=1, untrained=0)
+    lengths = np.where(given.member, 8, 9).tolist()
+    found = measure(replace(given, known={"length": lengths}), 60, 2, replace(FEW_EPOCHS, epochs=2))
+    assert found.words is not None and not found.words.tells_apart
+    assert [(one.name, one.beyond) for one in found.differences] == [("length", True)]
+    assert found.holds == (UNMATCHED,)
+
+
+def test_few_samples_are_mixed_up_until_no_part_is_left_with_one_side() -> None:
+    found = measure(material(signal=0, untrained=0), 10, 4, replace(FEW_EPOCHS, epochs=1))
+    assert len(found.permuted.aucs) == 4 and np.isfinite(found.permuted.aucs).all()
+
+
+def test_a_mint_model_that_diverges_is_no_result() -> None:
+    rows, member = features(signal=0)
+    split = group_splits(member, alone(member), np.arange(member.size), 1, seed=2)[0]
+    with pytest.raises(InputError, match=r"method\.learning_rate: a MINT model diverged"):
+        train_mint(rows, member, split, MintTraining(epochs=2, learning_rate=1e30))
+
+
+def test_a_mint_model_takes_one_thread_and_gives_the_others_back() -> None:
+    rows, member = features(signal=0)
+    split = group_splits(member, alone(member), np.arange(member.size), 1, seed=2)[0]
+    before, during = torch.get_num_threads(), []
+    torch.set_num_threads(2)
+
+    class Watched(np.ndarray):
+        def __getitem__(self, key: object) -> np.ndarray:
+            during.append(torch.get_num_threads())
+            return np.asarray(self)[key]
+
+    try:
+        train_mint(rows.view(Watched), member, split, MintTraining(epochs=1))
+        assert set(during) == {1} and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_what_was_seen_before_it_was_tested_on_shows_in_the_controls_or_is_kept_together() -> None:
+    """Each record stands twice. Copies apart leak the real labels, and not the mixed ones: hence the groups."""
     rng = np.random.default_rng(0)
     own = rng.normal(size=(100, WIDTH)).astype(np.float32)
-    rows, member = np.repeat(own, 2, axis=0), np.repeat(np.arange(100) % 2 == 0, 2)
-    labels = np.repeat(rng.permutation(100) % 2 == 0, 2)
-    leaking = group_splits(member, alone(member), np.arange(200), 3, seed=0)
-    kept = group_splits(member, [str(n // 2) for n in range(200)], np.arange(200), 3, seed=0)
-    assert repeated(rows, [labels] * 3, leaking, FEW_EPOCHS).auc.low > 0.5
-    held = repeated(rows, [labels] * 3, kept, FEW_EPOCHS).auc
+    rows, labels = np.repeat(own, 2, axis=0), np.repeat(rng.permutation(100) % 2 == 0, 2)
+    places, few = np.arange(200), replace(FEW_EPOCHS, epochs=15)
+    leaking = group_splits(labels, alone(labels), places, 3, seed=0)
+    kept = group_splits(labels, [str(n // 2) for n in range(200)], places, 3, seed=0)
+    assert repeated(rows, [labels] * 3, leaking, few).auc.low > 0.5
+    held = repeated(rows, [labels] * 3, kept, few).auc
     assert held.low <= 0.5 <= held.high
+    seen = [replace(split, fit=np.concatenate([split.fit, split.test])) for split in kept]
+    mixed = [mixed_labels(labels, places, split, seed) for seed, split in enumerate(seen)]
+    assert repeated(rows, mixed, seen, few).auc.low > 0.5
