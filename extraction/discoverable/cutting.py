@@ -1,4 +1,4 @@
-"""Cuts a prompt and the text that truly follows it out of a document, or says why that is no target."""
+"""Cuts prompts and the text that truly follows them out of a document, or says why one is no target."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,24 +61,27 @@ class Cutter:
 
     def cut(self, document: Drawn, lengths: Sequence[int]) -> list[Target | str]:
         """Cut one target for each length of the prompt; a string of `REASONS` says why there is none."""
-        ids = token_ids(self.tokenizer, document.text.decode("utf-8", "ignore"))
-        pieces = pieces_of(self.table, ids)
-        return [self._one(document, ids, pieces, length) for length in lengths]
+        tokens = self._tokenised(document)
+        starts = [self.start(len(tokens.ids), length, document.fraction) for length in lengths]
+        return [
+            TOO_SHORT if start is None else tokens.cut(start, length)
+            for start, length in zip(starts, lengths, strict=True)
+        ]
 
-    def _one(self, document: Drawn, ids: list[int], pieces: list[bytes], length: int) -> Target | str:
-        start = self.start(len(ids), length, document.fraction)
-        if start is None:
-            return TOO_SHORT
-        middle = start + length
-        end = middle + self.target_tokens
-        if not all(pieces[start:end]):
-            return NO_BYTES
-        before, after = b"".join(pieces[start:middle]), b"".join(pieces[middle:end])
-        if before + after not in document.text:
-            return NOT_VERBATIM
-        if after in before:
-            return IN_PROMPT
-        return Target(ids[start:middle], ids[middle:end], before, after, self.low_entropy.is_low(after))
+    def stretches(self, document: Drawn, length: int) -> list[Target | str]:
+        """Cut a whole document into targets that follow each other; what is left at its end is none.
+
+        Args:
+            document: what is cut.
+            length: tokens of each prompt.
+        """
+        tokens = self._tokenised(document)
+        step = length + self.target_tokens
+        return [tokens.cut(start, length) for start in range(0, len(tokens.ids) - step + 1, step)]
+
+    def _tokenised(self, document: Drawn) -> "_Tokenised":
+        ids = token_ids(self.tokenizer, document.text.decode("utf-8", "ignore"))
+        return _Tokenised(self, document.text, ids, pieces_of(self.table, ids))
 
     def start(self, tokens: int, length: int, fraction: float) -> int | None:
         """Where the prompt begins in a document of so many tokens; None where it has too few."""
@@ -86,6 +89,30 @@ class Cutter:
         if room < 0:
             return None
         return 0 if self.opening == "first" else int(fraction * (room + 1))
+
+
+@dataclass(frozen=True)
+class _Tokenised:
+    """A document with its token ids and the bytes of each token."""
+
+    cutter: Cutter
+    text: bytes
+    ids: list[int]
+    pieces: list[bytes]
+
+    def cut(self, start: int, length: int) -> Target | str:
+        """Cut the target whose prompt of some tokens begins at a place."""
+        middle = start + length
+        end = middle + self.cutter.target_tokens
+        if not all(self.pieces[start:end]):
+            return NO_BYTES
+        before, after = b"".join(self.pieces[start:middle]), b"".join(self.pieces[middle:end])
+        if before + after not in self.text:
+            return NOT_VERBATIM
+        if after in before:
+            return IN_PROMPT
+        low = self.cutter.low_entropy.is_low(after)
+        return Target(self.ids[start:middle], self.ids[middle:end], before, after, low)
 
 
 def pieces_of(table: TokenBytes, ids: Sequence[int]) -> list[bytes]:

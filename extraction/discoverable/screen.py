@@ -1,10 +1,9 @@
-"""The cheap screen: a document's text in stretches of a prompt and what follows it, each token read once.
+"""The cheap screen: from the stretches of a sample of documents, how many the corpus holds that draws bring out.
 
-It says how many such stretches the corpus holds that a number of draws brings out, from a sample of documents. The
-sampling unit is the document: stretches of one document are alike.
+A stretch is a prompt and what follows it; a document is cut into them from end to end. The sampling unit is the
+document: stretches of one document are alike.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,11 +11,12 @@ from numpy.typing import NDArray
 
 from extraction.discoverable.draws import discoverable
 from extraction.growth import Estimate
-from extraction.scoring import Text
-from extraction.shares import Stratum, share_interval
+from extraction.shares import FEW_HITS, Stratum, share_interval
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+FEW_DOCUMENTS = "few documents hold any: limits from the number of documents that do"
 
 DECADES = (0.0, -1.0, -2.0, -3.0, -4.0, -6.0, -8.0, -12.0, -16.0, -32.0)
 """Edges of the distribution, as decimal logarithms of the probability; one more class lies below the last."""
@@ -66,22 +66,6 @@ class Decade:
     share: Estimate
 
 
-def stretches(ids: Sequence[int], prefix: int, target: int, before: Sequence[int]) -> list[Text]:
-    """Cut a document into stretches that follow each other; what is left at its end is none.
-
-    Args:
-        ids: the document's tokens.
-        prefix: tokens of the first part.
-        target: tokens of the second.
-        before: special tokens that stand in front of every text; where there are none, the first part alone is given.
-    """
-    length = prefix + target
-    return [
-        Text([*before, *ids[at : at + prefix]], ids[at + prefix : at + length])
-        for at in range(0, len(ids) - length + 1, length)
-    ]
-
-
 def extractable(found: Screened, draws: int, certainty: float, corpus_bytes: int) -> Extractable:
     """Count the stretches that a number of draws brings out, and expect as many for each byte of the corpus.
 
@@ -92,7 +76,7 @@ def extractable(found: Screened, draws: int, certainty: float, corpus_bytes: int
         corpus_bytes: bytes of all documents, as far as each is looked at.
     """
     chosen = discoverable(found.log_probability, draws, certainty)
-    a_byte = share_interval([_stratum(found, chosen, found.bytes)])
+    a_byte = _estimate(found, chosen, found.bytes)
     return Extractable(
         draws, certainty, int(chosen.sum()), _share(found, chosen), _scaled(a_byte, corpus_bytes)
     )
@@ -111,12 +95,14 @@ def distribution(found: Screened) -> list[Decade]:
 
 
 def _share(found: Screened, chosen: NDArray[np.bool_]) -> Estimate:
-    return share_interval([_stratum(found, chosen, _per_document(found, np.ones(chosen.size, np.bool_)))])
+    return _estimate(found, chosen, _per_document(found, np.ones(chosen.size, np.bool_)))
 
 
-def _stratum(found: Screened, chosen: NDArray[np.bool_], sizes: Ints) -> Stratum:
+def _estimate(found: Screened, chosen: NDArray[np.bool_], sizes: Ints) -> Estimate:
+    """Chosen stretches for each unit of the documents' sizes, documents in the place of requests."""
     most = int(_per_document(found, np.ones(chosen.size, np.bool_)).max(initial=1))
-    return Stratum(_per_document(found, chosen), sizes, min_tokens=1, max_tokens=most)
+    value = share_interval([Stratum(_per_document(found, chosen), sizes, min_tokens=1, max_tokens=most)])
+    return replace(value, flag=FEW_DOCUMENTS) if value.flag == FEW_HITS else value
 
 
 def _per_document(found: Screened, chosen: NDArray[np.bool_]) -> Ints:

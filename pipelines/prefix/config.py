@@ -92,10 +92,11 @@ class PrefixConfig(Settings):
     )
     target_tokens: int = Field(default=50, ge=16, le=10_000, description="Tokens of the true continuation.")
     continuations: int = Field(
-        default=16,
+        default=256,
         ge=1,
         le=10_000,
-        description="True continuations of one prompt that count, the most frequent.",
+        description="True continuations of one prompt that count, the most frequent; where there are more, what "
+        "comes out is a lower bound, and the result says so.",
     )
     draws: tuple[Annotated[int, Field(ge=1, le=10**12)], ...] = Field(
         default=(1, 10, 100, 1000), min_length=1, description="The n of (n, p)-discoverable extraction."

@@ -1,7 +1,7 @@
 """prefix.html, made from prefix.json alone."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from markupsafe import Markup
 
@@ -13,6 +13,7 @@ from pipelines.report.words import bin_label, count, noun, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 NAMES = {"model": "the model", "control": "the control"}
 GAMES = {
@@ -130,9 +131,11 @@ def _of_recovery(record: dict[str, Any]) -> list[str]:
         return [
             f"The sampling run of {tokens} tokens has nothing to recover: no true opening brings out its target."
         ]
-    found = noun(own["brought_out"], "target that comes out so", "targets that come out so")
+    found = noun(
+        own["brought_out"], "target that comes out word for word", "targets that come out word for word"
+    )
     share = percent(own["share"]["estimate"])
-    return [f"Of {found}, the sampling run wrote {count(own['both'])} within {tokens} tokens: {share}."]
+    return [f"Of the {found}, the sampling run found {count(own['both'])} within {tokens} tokens: {share}."]
 
 
 def _of_screen(record: dict[str, Any]) -> list[str]:
@@ -175,7 +178,11 @@ def duplicates_figure(record: dict[str, Any], described_by: str) -> Markup:
         axes[0].set_xlabel("Identical documents in the corpus", color=COLOURS["muted"])
         axes[0].set_ylabel("Share that comes out", color=COLOURS["muted"])
         axes[0].grid(axis="y", color=COLOURS["grid"], linewidth=0.8)
-        axes[0].legend(loc="best", frameon=False, labelcolor=COLOURS["ink"], fontsize=11)
+        # Above the axes: lines run along their top and bottom, where everything or nothing comes out.
+        figure = cast("Figure", axes[0].figure)
+        columns = 2 if figure.get_figwidth() > 2 * figure.get_figheight() else 1
+        key = {"frameon": False, "labelcolor": COLOURS["ink"], "fontsize": 11, "ncols": columns}
+        figure.legend(loc="outside upper left", **key)
 
     return both_sizes("growth", "Extraction against duplicates", described_by, 1, draw)
 

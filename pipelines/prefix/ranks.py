@@ -21,7 +21,7 @@ from pipelines.parts import PartStore
 from pipelines.pool import Facts
 from pipelines.prefix.config import Games
 from pipelines.prefix.readings import load_scorer
-from pipelines.prefix.sentences import MASKED_SCHEMA
+from pipelines.prefix.sentences import MASKED_SCHEMA, seed_of
 
 GAMES = ("reconstruction", "inference")
 RANK_SCHEMA = pa.schema(
@@ -45,6 +45,7 @@ class RankJob:
         engine: how it is run.
         settings: how identifiers are tagged.
         games: how many samples each sentence has, and a masked model.
+        seed: of the masked model's draws.
         before: special tokens in front of every text.
         sentences: the sentences.
         samples: generations of the reconstruction requests.
@@ -55,6 +56,7 @@ class RankJob:
     engine: TransformersSettings
     settings: IdentifierSettings
     games: Games
+    seed: int
     before: tuple[int, ...]
     sentences: PartStore
     samples: PartStore
@@ -65,9 +67,8 @@ class RankJob:
         tokenizer = load_tokenizer(self.model)
         reader = SentenceReader(load_scorer(self.model, self.engine), tokenizer, self.before)
         filler = Filler.load(self.games.masked, self.engine.device) if self.games.masked else None
-        player = Player(
-            reader, Tagger(self.settings), TokenBytes.from_tokenizer(tokenizer), filler, self.games.samples
-        )
+        table = TokenBytes.from_tokenizer(tokenizer)
+        player = Player(reader, Tagger(self.settings), table, filler, self.games.samples, self.seed)
 
         def process(name: str) -> Facts:
             rows = self.sentences.read(name).to_pylist()
@@ -105,6 +106,7 @@ class Player:
         table: bytes of its tokens.
         filler: a masked model that proposes candidates too; None: there is none.
         fills: candidates that it proposes for a sentence.
+        seed: of its draws.
     """
 
     reader: SentenceReader
@@ -112,6 +114,7 @@ class Player:
     table: TokenBytes
     filler: Filler | None
     fills: int
+    seed: int
 
     def play(self, row: dict[str, Any], samples: Sequence[Sequence[int]]) -> dict[str, Any]:
         """Play one sentence, a row of `SENTENCE_SCHEMA`; gives a row of `RANK_SCHEMA`."""
@@ -133,12 +136,13 @@ class Player:
             found[f"{game}_candidates"] = len(candidates)
         return found
 
-    def _candidates(self, masked: Masked, samples: Sequence[Sequence[int]], seed: int) -> Candidates:
+    def _candidates(self, masked: Masked, samples: Sequence[Sequence[int]], sentence: int) -> Candidates:
         """What the models wrote in place of the mask: each value once, spelt as it first was."""
         left = masked.left.rstrip(" ")
         texts = [left + self.table.decode(tokens) for tokens in samples]
         if self.filler is not None:
-            filled = self.filler.fill(masked.left, masked.right, self.fills, seed)
+            own = seed_of(self.seed, "masked", sentence)
+            filled = self.filler.fill(masked.left, masked.right, self.fills, own)
             texts += [f"{masked.left}{text}{masked.right}" for text in filled]
         found: Candidates = {}
         different = list(dict.fromkeys(texts))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from extraction.discoverable.continuations import Tokens
 from extraction.discoverable.outcomes import together
 from extraction.engines.settings import ModelSettings, TransformersSettings
 from extraction.sampling import ResolvedSampling
-from extraction.scoring import Scorer, Text
+from extraction.scoring import SampledText, Scorer, Text
 from pipelines.parts import PartStore
 from pipelines.pool import Facts
 from pipelines.prefix.targets import TrueContinuations
@@ -22,6 +23,7 @@ READING_SCHEMA = pa.schema(
         ("log_probability", pa.float64()),
         ("greedy", pa.bool_()),
         ("continuations", pa.int32()),
+        ("more", pa.bool_()),  # the prompt goes on in more ways than count
         ("too_long", pa.bool_()),
     ]
 )
@@ -51,18 +53,17 @@ class ReadJob:
 
     def start(self) -> Callable[[str], Facts]:
         """Load the model in the worker's own process."""
-        from extraction.engines.stopping import StopStrings
-
-        reader = TargetReader(
-            load_scorer(self.model, self.engine), self.sampling, StopStrings.load(self.sampling, self.model)
-        )
+        reader = TargetReader.load(self.model, self.engine, self.sampling)
         true = TrueContinuations(self.continuations, self.most)
 
         def process(name: str) -> Facts:
             rows = self.targets.read(name, ["target", "prompt_token_ids", "token_ids"]).to_pylist()
             texts = [true.of(row["target"], row["token_ids"]) for row in rows]
             read = reader.read([row["prompt_token_ids"] for row in rows], texts)
-            found = [{"target": row["target"], **one} for row, one in zip(rows, read, strict=True)]
+            found = [
+                {"target": row["target"], "more": true.more(row["target"], row["token_ids"]), **one}
+                for row, one in zip(rows, read, strict=True)
+            ]
             self.readings.publish(
                 name, pa.Table.from_pylist(found, schema=READING_SCHEMA), {"targets": len(found)}
             )
@@ -94,25 +95,35 @@ class TargetReader:
     sampling: ResolvedSampling
     stops: Any
 
+    @classmethod
+    def load(
+        cls, model: ModelSettings, engine: TransformersSettings, sampling: ResolvedSampling
+    ) -> "TargetReader":
+        """Load the model and what ends its generations."""
+        from extraction.engines.stopping import StopStrings
+
+        return cls(load_scorer(model, engine), sampling, StopStrings.load(sampling, model))
+
     def read(
         self, prompts: Sequence[Sequence[int]], texts: Sequence[Sequence[Tokens]]
     ) -> list[dict[str, Any]]:
-        """Read some prompts, each with its true continuations; the fields of `READING_SCHEMA` but the target."""
-        asked = [Text(prompt, tokens) for prompt, own in zip(prompts, texts, strict=True) for tokens in own]
-        sampled = iter(zip(asked, self.scorer.sampled(asked, self.sampling), strict=True))
-        found = []
-        for own in texts:
-            read = [next(sampled) for _ in own]
-            values = [self._whole(text.tokens, one.log_probs) for text, one in read]
-            found.append(
-                {
-                    "log_probability": together(values),
-                    "greedy": any(one.cut == 0 and bool(one.greedy.all()) for _, one in read),
-                    "continuations": len(own),
-                    "too_long": any(one.cut > 0 for _, one in read),
-                }
-            )
-        return found
+        """Read some prompts, each with its true continuations: what `READING_SCHEMA` says of their probability.
+
+        What several prompts have in common, because documents begin alike, is read once.
+        """
+        pairs = [[(tuple(prompt), own) for own in some] for prompt, some in zip(prompts, texts, strict=True)]
+        asked = list(dict.fromkeys(chain.from_iterable(pairs)))
+        sampled = self.scorer.sampled([Text(*pair) for pair in asked], self.sampling)
+        read = dict(zip(asked, sampled, strict=True))
+        return [self._together([(tokens, read[prompt, tokens]) for prompt, tokens in own]) for own in pairs]
+
+    def _together(self, read: Sequence[tuple[Tokens, SampledText]]) -> dict[str, Any]:
+        return {
+            "log_probability": together([self._whole(tokens, one.log_probs) for tokens, one in read]),
+            "greedy": any(one.cut == 0 and bool(one.greedy.all()) for _, one in read),
+            "continuations": len(read),
+            "too_long": any(one.cut > 0 for _, one in read),
+        }
 
     def _whole(self, tokens: Sequence[int], log_probs: Any) -> float:
         """The probability of all tokens; none where the sampler would have ended before the last."""

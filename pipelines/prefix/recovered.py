@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extraction.budgets import Cutoffs, prefix_cutoffs
+from extraction.discoverable.continuations import Tokens
 from extraction.discoverable.recovery import Finder
 from extraction.errors import InputError
 from extraction.model import model_fingerprint
+from extraction.token_bytes import TokenBytes
 from extraction.windows import LOW_ENTROPY
 from index import Index
 from pipelines.config import RunConfig, parse_config
@@ -31,6 +33,8 @@ class SampledRun:
     Attributes:
         directory: where it stands.
         id: its id.
+        model: the fingerprint of its model; None: it does not say.
+        corpus: the fingerprint of its corpus; None: it does not say.
         complete: whether it says that it is.
         config: its configuration.
         cutoffs: of each family, which requests count at each budget.
@@ -39,6 +43,8 @@ class SampledRun:
 
     directory: RunDirectory
     id: str
+    model: str | None
+    corpus: str | None
     complete: bool
     config: RunConfig
     cutoffs: Mapping[str, Cutoffs]
@@ -72,14 +78,17 @@ def open_run(path: Path, config: PrefixConfig, index: Index) -> SampledRun:
         InputError: it is no finished run of this model on this corpus.
     """
     run = _opened(path)
-    prints = run.directory.read()["fingerprints"]
-    if prints.get("model") != model_fingerprint(config.model):
+    if run.model != model_fingerprint(config.model):
         raise InputError(f"run: {path}: of another model than `model.path` names; name a run of this one")
-    if prints.get("corpus") != index.info.fingerprint:
+    if run.corpus != index.info.fingerprint:
         raise InputError(f"run: {path}: searched another corpus than `corpus` names; name a run on this one")
     if run.config.min_tokens > config.target_tokens:
         raise InputError(
             f"run: {path}: its shortest match has {run.config.min_tokens} tokens; set target_tokens to as many"
+        )
+    if config.control and run.control and run.control.model != model_fingerprint(config.control):
+        raise InputError(
+            f"control.path: {config.control.path}: another model than the control of run {path}; name that one"
         )
     if config.games and run.config.identifiers != config.identifiers:
         raise InputError(
@@ -96,11 +105,14 @@ def _opened(path: Path) -> SampledRun:
     if state.get("purged"):
         raise InputError(f"run: {path}: its texts were purged; name another run, or leave `run` out")
     config = parse_config(state.get("config") or {}, str(path / "run.json"))
+    prints = state.get("fingerprints") or {}
     lengths = lengths_of(directory.store("generations"))
     control = path / "control"
     return SampledRun(
         directory=directory,
         id=str(state["run"]),
+        model=prints.get("model"),
+        corpus=prints.get("corpus"),
         complete=state["status"] == "complete",
         config=config,
         cutoffs=prefix_cutoffs(lengths, config.prompts.shares(), sorted(config.budgets)),
@@ -108,21 +120,38 @@ def _opened(path: Path) -> SampledRun:
     )
 
 
-def written_targets(run: SampledRun, targets: Sequence[bytes]) -> NDArray[np.bool_]:
-    """Which targets stand whole in what a run matched against the corpus.
+def written_targets(
+    run: SampledRun, continuations: Sequence[Sequence[Tokens]], table: TokenBytes
+) -> NDArray[np.bool_]:
+    """Of which targets a run wrote a window: of any text that truly follows the prompt, as all of them count.
 
     Args:
         run: the run.
-        targets: the bytes of each.
+        continuations: the true continuations of each target.
+        table: the bytes of the model's tokens.
 
     Returns:
         bool[budgets, targets], at each of its budgets.
     """
-    finder, written = Finder(targets), np.zeros((len(run.budgets), len(targets)), dtype=np.bool_)
+    written = np.zeros((len(run.budgets), len(continuations)), dtype=np.bool_)
+    if not continuations:
+        return written
+    windows = [
+        (target, window)
+        for target, own in enumerate(continuations)
+        for tokens in own
+        for window in windows_of(table.bytes_of(tokens), run.config.min_tokens)
+    ]
+    owners, finder = np.array([target for target, _ in windows]), Finder([window for _, window in windows])
     for place, data in _stretches(run):
         if (first := run.first_budget(place)) is not None:
-            written[first:, list(finder.in_text(data))] = True
+            written[first:, owners[list(finder.in_text(data))]] = True
     return written
+
+
+def windows_of(pieces: Sequence[bytes], tokens: int) -> list[bytes]:
+    """The bytes of every run of some tokens, given those of each token."""
+    return [b"".join(pieces[start : start + tokens]) for start in range(len(pieces) - tokens + 1)]
 
 
 def _stretches(run: SampledRun) -> Iterator[tuple[Place, bytes]]:

@@ -12,6 +12,7 @@ from extraction.discoverable.draws import discoverable
 from extraction.discoverable.outcomes import Readings, Rules
 from extraction.discoverable.recovery import recovery
 from extraction.games.leaks import Value
+from extraction.token_bytes import TokenBytes
 from pipelines.assemble import NOT_TEXT, SKIPPED_RECORDS, incomplete_reasons
 from pipelines.generate import failed_requests
 from pipelines.parts import write_json
@@ -35,7 +36,8 @@ LIMITATIONS = (
     "It says what these prompts bring out of these documents: other prompts, or more draws, may bring out more.",
     "Identical documents are one document here; how often each stands in the corpus is what the tables by copies show.",
     "A near match is a few tokens away; paraphrase is not counted.",
-    "A target counts as written by the run where its bytes stand whole in a generation, in whatever document.",
+    "The run found a target where it wrote a window of it, or of another text that truly follows the prompt, whatever "
+    "document that came from.",
 )
 
 
@@ -187,8 +189,8 @@ class Finished:
         run = self.measured.compared
         if run is None:
             return None
-        texts = [text for text, chosen in zip(targets.texts, main, strict=True) if chosen]
-        written = written_targets(run, texts) if texts else np.zeros((len(run.budgets), 0), dtype=np.bool_)
+        following = [own for own, chosen in zip(targets.continuations, main, strict=True) if chosen]
+        written = written_targets(run, following, TokenBytes.from_tokenizer(self.prepared.tokenizer))
         readings = targets.read[MODEL].readings.some(main)
         at = zip(run.budgets, run.reached, written, strict=True)
         return {

@@ -1,26 +1,33 @@
 """The cheap screen on Ray: the stretches of a sample of documents, each read once by one model."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from extraction.discoverable.drawing import Drawn
-from extraction.discoverable.screen import Screened, distribution, extractable, stretches
+from extraction.discoverable.cutting import REASONS, TOO_SHORT, Cutter, Target
+from extraction.discoverable.screen import Screened, distribution, extractable
 from extraction.engines.settings import ModelSettings, TransformersSettings
-from extraction.model import load_tokenizer, token_ids
+from extraction.entropy import LowEntropyRule
+from extraction.model import load_tokenizer
 from extraction.sampling import ResolvedSampling
 from pipelines.parts import PartStore
 from pipelines.pool import Facts
 from pipelines.prefix.documents import Sample
-from pipelines.prefix.readings import load_scorer
+from pipelines.prefix.readings import TargetReader
 
 STRETCH_SCHEMA = pa.schema(
-    [("document", pa.int64()), ("log_probability", pa.float64()), ("too_long", pa.bool_())]
+    [
+        ("document", pa.int64()),
+        ("low_entropy", pa.bool_()),
+        ("log_probability", pa.float64()),
+        ("too_long", pa.bool_()),
+    ]
 )
-NO_STRETCH = "no document of the sample is long enough for a stretch"
+NO_STRETCH = "no document of the sample holds a stretch that can be asked about"
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,7 @@ class ScreenJob:
         sampling: the sampler whose draws are asked about.
         prefix_tokens: tokens of a stretch's first part.
         target_tokens: tokens of its second.
+        low_entropy: what counts as filler.
         before: special tokens in front of every stretch.
         sample: the documents.
         read: where the probabilities go.
@@ -43,33 +51,47 @@ class ScreenJob:
     sampling: ResolvedSampling
     prefix_tokens: int
     target_tokens: int
+    low_entropy: LowEntropyRule
     before: tuple[int, ...]
     sample: Sample
     read: PartStore
 
     def start(self) -> Callable[[str], Facts]:
         """Load the model in the worker's own process."""
-        scorer, tokenizer = load_scorer(self.model, self.engine), load_tokenizer(self.model)
+        reader = TargetReader.load(self.model, self.engine, self.sampling)
+        cutter = Cutter(load_tokenizer(self.model), "first", self.target_tokens, self.low_entropy)
 
         def process(name: str) -> Facts:
             first = (self.sample.parts.facts(name) or {})["first"]
             documents = self.sample.read(name)
-            rows = list(self._rows(scorer, tokenizer, documents, first))
-            table = pa.Table.from_pylist(rows, schema=STRETCH_SCHEMA)
-            self.read.publish(name, table, {"first": first, "bytes": [len(one.text) for one in documents]})
+            cut = [
+                (n, one)
+                for n, own in enumerate(documents, first)
+                for one in cutter.stretches(own, self.prefix_tokens)
+            ]
+            kept = [(number, one) for number, one in cut if isinstance(one, Target)]
+            table = pa.Table.from_pylist(self._rows(reader, kept), schema=STRETCH_SCHEMA)
+            left_out = Counter(one for _, one in cut if isinstance(one, str))
+            sizes = [len(one.text) for one in documents]
+            self.read.publish(name, table, {"first": first, "bytes": sizes, "left_out": dict(left_out)})
             return {}
 
         return process
 
-    def _rows(
-        self, scorer: Any, tokenizer: Any, documents: Sequence[Drawn], first: int
-    ) -> Iterator[dict[str, Any]]:
-        for number, document in enumerate(documents, first):
-            ids = token_ids(tokenizer, document.text.decode("utf-8", "ignore"))
-            texts = stretches(ids, self.prefix_tokens, self.target_tokens, self.before)
-            for one in scorer.sampled(texts, self.sampling):
-                value = float(one.log_probs.sum())
-                yield {"document": number, "log_probability": value, "too_long": one.cut > 0}
+    def _rows(self, reader: TargetReader, stretches: Sequence[tuple[int, Target]]) -> list[dict[str, Any]]:
+        read = reader.read(
+            [[*self.before, *one.prefix] for _, one in stretches],
+            [[tuple(one.tokens)] for _, one in stretches],
+        )
+        return [
+            {
+                "document": number,
+                "low_entropy": one.low_entropy,
+                "log_probability": found["log_probability"],
+                "too_long": found["too_long"],
+            }
+            for (number, one), found in zip(stretches, read, strict=True)
+        ]
 
 
 def screen_section(
@@ -80,10 +102,10 @@ def screen_section(
     Raises:
         ValueError: a document was read twice, or not at all.
     """
-    found, too_long, lost = _screened(read)
+    found, not_counted = _screened(read)
     if found.bytes.size != sample.documents:
         raise ValueError("documents of the screen are missing or stand there twice")
-    counted = {"stretches": int(found.document.size), "too_long": too_long, "not_a_number": lost}
+    counted = {"stretches": int(found.document.size), "left_out": _left_out(read), **not_counted}
     if not found.document.size:
         return counted | {"extractable": [], "distribution": [], "reason": NO_STRETCH}
     return counted | {
@@ -95,15 +117,23 @@ def screen_section(
     }
 
 
-def _screened(read: PartStore) -> tuple[Screened, int, int]:
-    """All that was read, how many stretches do not fit the model, and how many it gave no number for."""
+def _left_out(read: PartStore) -> dict[str, int]:
+    """By reason, how many stretches are no target; every reason that a stretch can have stands there."""
+    counted = sum((Counter(facts["left_out"]) for facts in read.markers().values()), Counter[str]())
+    return {reason: counted[reason] for reason in REASONS if reason != TOO_SHORT}
+
+
+def _screened(read: PartStore) -> tuple[Screened, dict[str, int]]:
+    """The stretches that count, and how many others there are, each by the first reason that holds."""
     table = read.read_all(STRETCH_SCHEMA)
     values = np.array(table["log_probability"].to_pylist(), dtype=np.float64)
-    too_long = np.array(table["too_long"].to_pylist(), dtype=np.bool_)
+    filler, too_long = (
+        np.array(table[name].to_pylist(), dtype=np.bool_) for name in ("low_entropy", "too_long")
+    )
     lost = np.isnan(values) & ~too_long
-    usable = ~too_long & ~lost
+    other = {"too_long": too_long, "not_a_number": lost, "low_entropy": filler & ~too_long & ~lost}
+    usable = ~np.logical_or.reduce(list(other.values()))
     document = np.array(table["document"].to_pylist(), dtype=np.int64)[usable]
     parts = sorted(read.markers().values(), key=lambda facts: int(facts["first"]))
-    sizes = [size for facts in parts for size in facts["bytes"]]
-    screened = Screened(values[usable], document, np.array(sizes, dtype=np.int64))
-    return screened, int(too_long.sum()), int(lost.sum())
+    sizes = np.array([size for facts in parts for size in facts["bytes"]], dtype=np.int64)
+    return Screened(values[usable], document, sizes), {name: int(own.sum()) for name, own in other.items()}

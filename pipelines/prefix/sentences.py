@@ -140,6 +140,11 @@ def _chosen(masked: PartStore, count: int, seed: int) -> tuple[list[Masked], dic
     return [sentence_of[value][1] for value in drawn], pool
 
 
+def seed_of(seed: int, purpose: str, number: int) -> int:
+    """A seed of its own for one request or sentence, below 2**63."""
+    return int.from_bytes(_key(seed, purpose, f"{number}"), "little") >> 1
+
+
 def _key(seed: int, *parts: str) -> bytes:
     return blake2b(
         "\0".join(parts).encode("utf-8", "surrogatepass"), key=f"{seed}".encode(), digest_size=8
@@ -176,6 +181,7 @@ def plan_samples(
         prompt = [*before, *token_ids(tokenizer, row["left"].rstrip(" "))]
         first = row["sentence"] * games.samples
         for number in range(first, first + games.samples if prompt else first):
-            own = int.from_bytes(_key(seed, FAMILY, f"{number}"), "little") >> 1
-            rows.append(request_row(FAMILY, number, prompt, own, games.sample_tokens))
+            rows.append(
+                request_row(FAMILY, number, prompt, seed_of(seed, FAMILY, number), games.sample_tokens)
+            )
     plan_requests(plan, FAMILY, rows, 256)

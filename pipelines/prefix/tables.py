@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from extraction.discoverable.continuations import Tokens
 from extraction.discoverable.outcomes import Outcome, Rules, outcome
 from pipelines.parts import PartStore
 from pipelines.prefix.collected import Read, collect
@@ -28,7 +29,7 @@ class Targets:
         copies: int64[targets], records that hold just the document it was cut out of.
         document_count: int64[targets], documents that hold the target's bytes.
         low_entropy: bool[targets], whether it is filler.
-        texts: the bytes of each.
+        continuations: the true continuations of each, its own first.
         read: by model, what it made of them.
     """
 
@@ -36,7 +37,7 @@ class Targets:
     copies: Ints
     document_count: Ints
     low_entropy: Bools
-    texts: Sequence[bytes]
+    continuations: Sequence[Sequence[Tokens]]
     read: Mapping[str, Read]
 
     @classmethod
@@ -54,13 +55,16 @@ class Targets:
             ValueError: a target was read twice, or not at all.
         """
         table = targets.read_all(TARGET_SCHEMA)
+        numbers = table["target"].to_pylist()
+        own = zip(numbers, table["token_ids"].to_pylist(), strict=True)
+        continuations = [true.of(number, tokens) for number, tokens in own]
         return cls(
             prefix_tokens=_integers(table["prefix_tokens"]),
             copies=_integers(table["copies"]),
             document_count=_integers(table["document_count"]),
             low_entropy=np.array(table["low_entropy"].to_pylist(), dtype=np.bool_),
-            texts=table["target_bytes"].to_pylist(),
-            read={name: collect(table, true, *own) for name, own in stores.items()},
+            continuations=continuations,
+            read={name: collect(numbers, continuations, *both) for name, both in stores.items()},
         )
 
     @property
@@ -89,14 +93,15 @@ def length_rows(targets: Targets, lengths: Sequence[int], rules: Rules) -> list[
     rows = []
     for length in lengths:
         own, chosen = targets.prefix_tokens == length, targets.of_length(length)
-        several = next(iter(targets.read.values())).continuations[chosen]
+        read = next(iter(targets.read.values()))
         rows.append(
             {
                 "prefix_tokens": length,
                 "targets": int(chosen.sum()),
                 "low_entropy": int((own & targets.low_entropy & targets.usable).sum()),
                 "not_counted": not_counted(targets, own),
-                "several_continuations": int((several > 1).sum()),
+                "several_continuations": int((read.continuations[chosen] > 1).sum()),
+                "more_continuations": int(read.more[chosen].sum()),
                 "by_model": targets.outcomes(chosen, rules),
             }
         )

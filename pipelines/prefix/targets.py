@@ -124,7 +124,7 @@ class ContinuationJob:
     Attributes:
         model: whose tokenizer.
         tokens: of a continuation.
-        most: continuations that are kept of a prompt in a share.
+        most: continuations of a prompt that count.
         shares: into how many the corpus is cut.
         index: the folder of the corpus' index.
         targets: whose prompts.
@@ -144,8 +144,8 @@ class ContinuationJob:
         table = self.targets.read_all(TARGET_SCHEMA, ["target", "prefix_bytes"])
         numbers = table["target"].to_pylist()
         search = Continuations(
-            table["prefix_bytes"].to_pylist(), load_tokenizer(self.model), self.tokens, self.most
-        )
+            table["prefix_bytes"].to_pylist(), load_tokenizer(self.model), self.tokens, self.most + 1
+        )  # one more than counts, which shows that there are more
         shards = open_index(self.index).shards(len(self.shares))
 
         def process(name: str) -> Facts:
@@ -177,9 +177,17 @@ class TrueContinuations:
 
     def of(self, target: int, own: Sequence[int]) -> list[Tokens]:
         """The continuations of one target's prompt; its own is always the first."""
+        kept = keep_most(target, self._counted(target), self._most)
+        others = [one.tokens for one in kept if one.tokens != tuple(own)]
+        return [tuple(own), *others[: self._most - 1]]
+
+    def more(self, target: int, own: Sequence[int]) -> bool:
+        """Whether one target's prompt goes on in more ways than count."""
+        return len(self._counted(target).keys() | {tuple(own)}) > self._most
+
+    def _counted(self, target: int) -> Counter[Tokens]:
         low, high = np.searchsorted(self._targets, [target, target + 1]).tolist()
         counted: Counter[Tokens] = Counter()
         for row in self._table.slice(low, high - low).to_pylist():
             counted[tuple(row["token_ids"])] += row["documents"]
-        kept = [one.tokens for one in keep_most(target, counted, self._most) if one.tokens != tuple(own)]
-        return [tuple(own), *kept[: self._most - 1]]
+        return counted

@@ -125,6 +125,27 @@ def test_a_run_of_another_model_or_corpus_is_refused(command: Any, cases: Cases,
     refused(command, cases, tmp_path, "not finished", run=str(tmp_path / "a"))
 
 
+def test_a_run_beside_another_control_is_refused(command: Any, cases: Cases, tmp_path: Path) -> None:
+    """Its identifiers would be shown as those of a control that did not generate them."""
+    from extraction.model import ModelSettings, model_fingerprint
+    from index import open_index
+
+    refused(
+        command, cases, tmp_path, "nowhere: no run.json", run=str(tmp_path / "nowhere")
+    )  # builds the index
+    prints = {
+        "model": model_fingerprint(ModelSettings(path=str(cases.model))),
+        "corpus": open_index(str(cases.folder / "index")).info.fingerprint,
+        "config": {"min_tokens": 16},
+    }
+    run = fake_run(tmp_path / "run", cases, **prints)
+    fake_run(run / "control", cases, **prints | {"model": "0"})
+    complaint = f"another model than the control of run {run}"
+    refused(
+        command, cases, tmp_path, "control.path: ", complaint, run=str(run), control={"path": str(cases.base)}
+    )
+
+
 @pytest.mark.usefixtures("ray_cluster")
 def test_hostile_text_is_only_text_and_other_settings_are_refused(
     command: Any, cases: Cases, tmp_path: Path

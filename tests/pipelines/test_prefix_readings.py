@@ -40,6 +40,22 @@ def test_all_true_continuations_count(model: ModelSettings) -> None:
     assert (first["continuations"], second["continuations"]) == (3, 1)
 
 
+def test_what_documents_that_begin_alike_have_in_common_is_read_once(
+    model: ModelSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer, sampling = Scorer.load(model), resolve_sampling(Sampling(), None)
+    asked: list[Text] = []
+    sampled = scorer.sampled
+    monkeypatch.setattr(scorer, "sampled", lambda texts, how: asked.extend(texts) or sampled(texts, how))
+    texts = [[(5, 6), (7, 8)], [(7, 8), (5, 6)]]
+    first, second, other = TargetReader(scorer, sampling, NEVER_STOPS).read(
+        [PROMPT, PROMPT, PROMPT[:2]], [*texts, texts[0]]
+    )
+    assert first["log_probability"] == pytest.approx(second["log_probability"])
+    assert first["log_probability"] != pytest.approx(other["log_probability"])
+    assert len(asked) == 4
+
+
 def test_a_target_that_the_sampler_would_end_inside_never_comes_out(model: ModelSettings) -> None:
     scorer, plain = Scorer.load(model), resolve_sampling(Sampling(), None)
     stopping = replace(plain, stop_token_ids=(6,))
@@ -80,4 +96,8 @@ def test_its_own_continuation_is_always_among_those_that_count(tmp_path: Path) -
     ]  # six documents, seven and eight: the most frequent other stays
     assert true.of(3, [5, 5]) == [(5, 5), (1, 3)]
     assert true.of(4, [9, 9]) == [(9, 9)]
+    assert true.more(3, [1, 2])  # three ways, of which two count
+    assert not true.more(4, [9, 9])
+    assert not TrueContinuations(store, most=3).more(3, [1, 2])
+    assert TrueContinuations(store, most=3).more(3, [5, 5])  # its own is one more
     assert true.of(8, [7, 7]) == [(7, 7)]

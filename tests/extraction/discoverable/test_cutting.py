@@ -58,6 +58,24 @@ def test_what_is_no_target_says_why(tokenizer: Any) -> None:
     assert filler.low_entropy
 
 
+def test_stretches_follow_each_other_and_hold_each_token_once(tokenizer: Any) -> None:
+    text = " ".join(SENTENCES)
+    ids = token_ids(tokenizer, text)
+    found = cutter(tokenizer).stretches(drawn(text), 4)
+    assert len(found) == len(ids) // 20 >= 2
+    for number, one in enumerate(found):
+        assert isinstance(one, Target)
+        assert [*one.prefix, *one.tokens] == ids[20 * number : 20 * number + 20]
+    assert cutter(tokenizer).stretches(drawn("The branch opens."), 4) == []
+
+
+def test_a_stretch_has_the_same_rules_as_a_target(tokenizer: Any) -> None:
+    again = cutter(tokenizer).stretches(drawn("The branch opens at nine. " * 20), 60)
+    assert set(again) == {IN_PROMPT}
+    (special, *_) = cutter(tokenizer).stretches(drawn("</s>" + " ".join(SENTENCES)), 4)
+    assert special == NO_BYTES
+
+
 def test_a_tokenizer_that_pads_every_text_gives_the_document_s_own_bytes(tmp_path: Path) -> None:
     tokenizer = sentencepiece_tokenizer(tmp_path)
     text = " ".join(SENTENCES)

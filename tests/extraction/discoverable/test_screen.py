@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from extraction.discoverable.screen import Screened, distribution, extractable, stretches
+from extraction.discoverable.screen import FEW_DOCUMENTS, Screened, distribution, extractable
 
 
 def screened(probabilities: list[list[float]], size: int = 1000) -> Screened:
@@ -11,14 +11,6 @@ def screened(probabilities: list[list[float]], size: int = 1000) -> Screened:
     document = np.repeat(np.arange(len(probabilities)), [len(own) for own in probabilities])
     with np.errstate(divide="ignore"):
         return Screened(np.log(values), document, np.full(len(probabilities), size))
-
-
-def test_stretches_follow_each_other_and_read_each_token_once() -> None:
-    ids = list(range(23))
-    found = stretches(ids, 4, 6, [99])
-    assert [list(text.context) for text in found] == [[99, 0, 1, 2, 3], [99, 10, 11, 12, 13]]
-    assert [list(text.tokens) for text in found] == [[4, 5, 6, 7, 8, 9], [14, 15, 16, 17, 18, 19]]
-    assert stretches(ids[:9], 4, 6, []) == []
 
 
 def test_the_corpus_is_expected_to_hold_as_many_for_each_byte() -> None:
@@ -42,6 +34,7 @@ def test_nothing_found_is_no_upper_limit_of_nothing() -> None:
         found.in_corpus.high is not None and found.in_corpus.high > 10 * 100
     )  # a document in 50 may hold ten
     assert found.share.high is not None and found.share.high > 0.01
+    assert found.share.flag == found.in_corpus.flag == FEW_DOCUMENTS  # here documents are what is counted
 
 
 def test_documents_without_a_stretch_count_as_text_of_the_corpus() -> None:
