@@ -14,11 +14,13 @@ from pipelines.canaries.audit import audit_record, write_audit
 from pipelines.canaries.page import exposures_page
 from pipelines.compare import compare_runs
 from pipelines.gate import run_gate
+from pipelines.prefix.page import prefix_page
 from pipelines.report import read_report, render_report
 from pipelines.report.pages import write_page
-from tests.pipelines import canary_cases, report_cases
+from tests.pipelines import canary_cases, prefix_record, report_cases
 
 pytestmark = pytest.mark.browser
+NAMES = ("report", "nothing", "compare", "gate", "canaries", "audit", "prefix", "prefix-nothing")
 POLICY = Path(__file__).parents[2] / "configs" / "policy.yaml"
 SIZES = {"desktop": (1280, 1400), "phone": (390, 844)}
 
@@ -39,6 +41,8 @@ def pages(tmp_path_factory):
         "compare": compare_runs(runs, folder / "compare")[1],
         "gate": run_gate(runs[0], POLICY)[1][1],
         "canaries": write_page(folder / "exposures.html", exposures_page(canary_cases.record())),
+        "prefix": write_page(folder / "prefix.html", prefix_page(prefix_record.record())),
+        "prefix-nothing": write_page(folder / "none.html", prefix_page(prefix_record.nothing_asked())),
         "audit": write_audit(audit_record("one-run", one_run_bound(99, 50, 50, 1e-5, 0.05), 1.0, {}), folder)[
             1
         ],
@@ -66,7 +70,7 @@ def opened(browser):
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", ["report", "long", "nothing", "compare", "gate", "canaries", "audit"])
+@pytest.mark.parametrize("name", [*NAMES, "long"])
 def test_a_page_fits_and_fetches_nothing(opened, pages, name, size):
     page = opened(pages[name], size)
     assert page.seen == []  # neither a request nor a refusal by the policy
@@ -87,6 +91,16 @@ def test_figures_follow_light_and_dark(opened, pages):
     assert colours["light"] != colours["dark"]
 
 
+def test_a_hostile_name_is_only_text(opened, pages):
+    page = opened(pages["prefix"], "desktop")
+    assert page.seen == []
+    assert page.locator("script, img").count() == 0
+    assert page.evaluate(
+        "[...document.querySelectorAll('*')].every(e => !/evil/.test([...e.attributes].map(a => a.value)))"
+    )
+    assert prefix_record.HOSTILE in page.locator("header strong").text_content()
+
+
 def test_the_keyboard_reaches_the_result_and_every_wide_table(opened, pages):
     page = opened(pages["report"], "phone")
     page.keyboard.press("Tab")
@@ -101,7 +115,7 @@ def test_print_shows_the_numbers_behind_the_figures(opened, pages):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["report", "nothing", "compare", "gate", "canaries", "audit"])
+@pytest.mark.parametrize("name", NAMES)
 def test_axe_finds_nothing(violations, opened, pages, name, scheme):
     page = opened(pages[name], "desktop", color_scheme=scheme, bypass_csp=True)
     assert violations(page) == []
