@@ -104,7 +104,7 @@ def order_members(
     parts = np.linspace(0, rows.size, cuts.size, dtype=np.int64)
     if any(side_by_side(unproved, parts[:-1], parts[1:])):
         raise RuntimeError("the order of equal seeds could not be proved")
-    nodes = build_nodes(text, positions, chain, rows, first, bounds, layout)
+    nodes = build_nodes(text, positions, chain, rows, first, bounds, layout, cuts.size - 1)
     return Order(rows, bounds, *nodes)
 
 
