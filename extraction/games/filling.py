@@ -25,11 +25,7 @@ class Filler:
         Raises:
             InputError: one cannot be loaded, or the tokenizer has no mask.
         """
-        tokenizer = load_tokenizer(settings)
-        if tokenizer.mask_token_id is None:
-            raise InputError(
-                f"games.masked: {settings.path}: its tokenizer has no mask; name a masked language model"
-            )
+        tokenizer = load_masked_tokenizer(settings)
         return cls(load_masked_model(settings, device), tokenizer)
 
     def fill(self, left: str, right: str, count: int, seed: int) -> list[str]:
@@ -68,3 +64,17 @@ class Filler:
                 logits[:, self.tokenizer.all_special_ids] = -torch.inf
                 ids[:, place] = torch.multinomial(logits.softmax(-1), 1, generator=chance)[:, 0]
         yield from (self.tokenizer.decode(row[places]).strip() for row in ids)
+
+
+def load_masked_tokenizer(settings: ModelSettings) -> Any:
+    """Load the tokenizer of a masked language model.
+
+    Raises:
+        InputError: it cannot be loaded, or has no mask.
+    """
+    tokenizer = load_tokenizer(settings)
+    if tokenizer.mask_token_id is None:
+        raise InputError(
+            f"games.masked: {settings.path}: its tokenizer has no mask; name a masked language model"
+        )
+    return tokenizer

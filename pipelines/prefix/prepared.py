@@ -6,6 +6,7 @@ from typing import Any
 
 from extraction.engines import check_engine
 from extraction.errors import InputError
+from extraction.games.filling import load_masked_tokenizer
 from extraction.model import ModelSettings, load_tokenizer, model_path, tokenizer_fingerprint
 from extraction.prompts import leading_tokens
 from extraction.sampling import ResolvedSampling, resolve_sampling
@@ -86,6 +87,7 @@ def prepare(config: PrefixConfig) -> Prepared:
     known = read_known(config.games.known) if config.games else []
     if config.games and config.games.masked:
         model_path(config.games.masked)
+        load_masked_tokenizer(config.games.masked)
     return Prepared(models, tokenizer, sampling, tuple(leading_tokens(tokenizer)), known)
 
 

@@ -76,6 +76,15 @@ def test_a_control_with_other_tokens_is_refused(command: Any, cases: Cases, tmp_
     refused(command, cases, tmp_path, "control: ", "other tokens", control={"path": str(tmp_path / "other")})
 
 
+def test_a_masked_model_without_a_mask_is_refused_before_anything_runs(
+    command: Any, cases: Cases, tmp_path: Path
+) -> None:
+    refused(
+        command, cases, tmp_path, "games.masked: ", "no mask", games={"masked": {"path": str(cases.model)}}
+    )
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.usefixtures("ray_cluster")
 def test_documents_that_are_too_short_leave_nothing_to_ask(
     command: Any, cases: Cases, tmp_path: Path
