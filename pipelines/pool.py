@@ -6,26 +6,23 @@ The driver hands out names and hears back small facts; texts never pass through 
 import errno
 import os
 import socket
-import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 from extraction.errors import InputError
 from index.errors import SourceError
 from pipelines.interrupts import remembered_interrupt
 from pipelines.progress import say
+from pipelines.raised import place_of
 
 ATTEMPTS = 3
 PATIENCE_SECONDS = 60.0
 # What no other worker does better: the disk is full, or may not be written.
 DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 Facts = dict[str, Any]
-ROOT = Path(__file__).resolve().parents[1]
-OURS = [ROOT / package for package in ("extraction", "index", "pipelines")]
 RAISED = "raised at "
 
 
@@ -146,9 +143,7 @@ def _placed() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        places = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-        path, line = [place for place in places if any(map(place[0].is_relative_to, OURS))][-1]
-        error.add_note(f"{RAISED}{path.relative_to(ROOT)}:{line}")
+        error.add_note(f"{RAISED}{place_of(error)}")
         raise
 
 

@@ -7,19 +7,19 @@ were inserted often are found, those that never were have the exposure that chan
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from extraction.canaries.settings import CanarySettings
-from extraction.errors import InputError
 from extraction.model import ModelSettings
-from index.errors import SourceError
 from pipelines.canaries.make import CORPUS, KEY, make_canaries
 from pipelines.canaries.score import ScoreOptions, score_canaries
 from pipelines.config import RunConfig, parse_config
 from pipelines.demo import corpus
+from pipelines.ending import status_of
 from pipelines.progress import inert, say
 from pipelines.training import OnStep, step_progress
 
@@ -129,14 +129,5 @@ def _tell(paths: list[Path]) -> None:
         typer.echo(inert(str(path)))
 
 
-def main() -> None:
-    """Run the demo; a fault is one line."""
-    try:
-        typer.run(demo)
-    except (InputError, SourceError) as error:
-        say(f"demo-canary: {error}")
-        sys.exit(2)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(status_of(partial(typer.run, demo), "demo-canary"))

@@ -5,20 +5,19 @@ Takes the texts, the models and the sampling run of `extraction demo`, or makes 
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from extraction.errors import InputError
-from index.errors import SourceError
 from pipelines.commands.prefix import close
 from pipelines.config import load_settings
 from pipelines.demo import corpus
 from pipelines.demo.demo import demo_config, make_models
+from pipelines.ending import status_of
 from pipelines.prefix.config import PrefixConfig
 from pipelines.prefix.run import run_prefix
-from pipelines.progress import say
 
 CONFIG = Path(__file__).resolve().parents[2] / "configs" / "prefix.yaml"
 
@@ -52,14 +51,5 @@ def demo(
     close(run_prefix(prefix_config(out, seed), out / "prefix", None, False), False)
 
 
-def main() -> None:
-    """Run the demo; a fault is one line."""
-    try:
-        typer.run(demo)
-    except (InputError, SourceError) as error:
-        say(f"demo-prefix: {error}")
-        sys.exit(2)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(status_of(partial(typer.run, demo), "demo-prefix"))

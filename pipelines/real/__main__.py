@@ -9,14 +9,15 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from extraction.errors import InputError
-from index.errors import SourceError
 from pipelines.cost import stage_cost
+from pipelines.ending import status_of
 from pipelines.progress import say
 from pipelines.real.audit import audit, write_config
 from pipelines.real.finetune import choose_documents, convert, fine_tune, installed_gguf
@@ -96,14 +97,5 @@ def _fine_tune(out: Path, seed: int) -> Any:
         return fine_tune(out / "base", documents, out / "target", seed, on_step)
 
 
-def main() -> None:
-    """Run from the command line; a fault the user can mend is one line and exit status 2."""
-    try:
-        typer.run(real)
-    except (InputError, SourceError) as error:
-        print(f"extraction: {error}", file=sys.stderr)
-        sys.exit(2)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(status_of(partial(typer.run, real), "real"))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipelines import cli
+from pipelines.ending import status_of
 from pipelines.pool import cluster
 
 
@@ -63,7 +64,7 @@ def command(monkeypatch, capfd):
         monkeypatch.setattr(sys, "argv", ["extraction", *map(str, arguments)])
         before = os.umask(0o022)
         try:
-            status = cli._status()
+            status = status_of(cli.app, cli.NAME)
         finally:
             os.umask(before)
         captured = capfd.readouterr()

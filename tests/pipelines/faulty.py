@@ -11,11 +11,13 @@ import signal
 import sys
 import time
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 
 from extraction.engines.results import failed
-from pipelines import cli, run
+from pipelines import run
 from pipelines.config import load_config
+from pipelines.ending import status_of
 from pipelines.generate import GenerationJob, generate
 from pipelines.mend import forget_damaged
 from pipelines.parts import MARKER, PartStore
@@ -152,7 +154,4 @@ def as_argument(faults):
 
 
 if __name__ == "__main__":
-    try:
-        main(*sys.argv[1:])
-    except Exception as error:
-        sys.exit(cli._end(cli._one_line(error), cli.FAULT))
+    sys.exit(status_of(partial(main, *sys.argv[1:]), "extraction"))

@@ -2,16 +2,16 @@
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from extraction.errors import InputError
+from pipelines.ending import status_of
 from pipelines.gmint.small.experiment import Experiment, run_experiment
 from pipelines.gmint.table import in_markdown
 from pipelines.parts import write_file
-from pipelines.progress import say
 
 TABLE = "table.md"
 
@@ -36,14 +36,5 @@ def small(
     typer.echo(out / TABLE)
 
 
-def main() -> None:
-    """Run from the command line; a fault the user can mend is one line and exit status 2."""
-    try:
-        typer.run(small)
-    except InputError as error:
-        say(f"gmint-table: {error}")
-        sys.exit(2)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(status_of(partial(typer.run, small), "gmint-table"))
