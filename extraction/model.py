@@ -56,7 +56,7 @@ class ModelSettings(Settings):
         "auto", description="Number format; auto: float32 on a CPU, the checkpoint's own elsewhere."
     )
     adapter: str | None = Field(
-        None, description="Folder of a LoRA adapter over the model, in safetensors; the vllm engine alone."
+        None, description="Folder of a LoRA adapter over the model, in safetensors; for the vllm engine, and for gradients."
     )
     trust_remote_code: bool = Field(False, description="Run Python code that comes with the model.")
 

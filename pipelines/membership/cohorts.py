@@ -115,17 +115,26 @@ def read_records(path: Path, columns: Columns) -> list[Record]:
     """Read one file of records.
 
     Raises:
-        InputError: it cannot be read, lacks a wanted column, or an id comes twice.
+        InputError: it cannot be read, lacks a wanted column, an id is missing or comes twice, or a text is none.
     """
     rows = read_table(path).to_pylist() if path.suffix.lower() in TABLES else list(_lines(path))
     known = {name for row in rows for name in row}
     for name in (columns.id, columns.text, columns.group, *columns.values):
         if rows and name is not None and name not in known:
             raise InputError(f"{path}: no column {name!r}; it has: {', '.join(sorted(known))}")
+    for number, row in enumerate(rows, 1):
+        _check(row, columns, f"{path}: record {number:,}")
     records = [_record(row, columns) for row in rows]
     if len({one.id for one in records}) < len(records):
         raise InputError(f"{path}: an id comes twice; give each record its own")
     return records
+
+
+def _check(row: Mapping[str, Any], columns: Columns, place: str) -> None:
+    if row.get(columns.id) is None:
+        raise InputError(f"{place}: no {columns.id!r}; give each record its own id")
+    if columns.text is not None and isinstance(row.get(columns.text), list | dict):
+        raise InputError(f"{place}: {columns.text!r} is no text; mend it or name another column")
 
 
 def _record(row: Mapping[str, Any], columns: Columns) -> Record:

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from extraction.errors import InputError
 from pipelines.cli import app
 from pipelines.config import load_settings
+from pipelines.membership.cohorts import Columns, read_records
 from pipelines.membership.config import AuditConfig
 from pipelines.membership.ledger import Ledger
 from pipelines.membership.result import read_result
@@ -319,3 +320,18 @@ def test_a_line_separator_in_a_name_is_no_new_line(matched: Question) -> None:
         file.write_text(file.read_text().replace('"region"', '"re\u2028gion"'))
     assert len(matched.audit(0)["subgroups"]) == 2
     assert len(Ledger(matched.folder / "ledger").entries()) == 2
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "complaint"),
+    [
+        ({"id": None}, "record 2: no 'id'; give each record its own id"),
+        ({"text": ["a", "list"]}, "record 2: 'text' is no text"),
+        ({"text": {"a": "dictionary"}}, "record 2: 'text' is no text"),
+    ],
+)
+def test_a_record_that_is_none_is_named(tmp_path: Path, spoilt: dict[str, Any], complaint: str) -> None:
+    first, second = records("in", 2, seed=0)
+    write_lines(tmp_path / "in.jsonl", [first, second | spoilt])
+    with pytest.raises(InputError, match=complaint):
+        read_records(tmp_path / "in.jsonl", Columns("id", "text", "account"))
