@@ -56,7 +56,8 @@ class ModelSettings(Settings):
         "auto", description="Number format; auto: float32 on a CPU, the checkpoint's own elsewhere."
     )
     adapter: str | None = Field(
-        None, description="Folder of a LoRA adapter over the model, in safetensors; for the vllm engine, and for gradients."
+        None,
+        description="Folder of a LoRA adapter over the model, in safetensors; for vllm, and for gradients.",
     )
     trust_remote_code: bool = Field(False, description="Run Python code that comes with the model.")
 

@@ -18,8 +18,8 @@ class RecoveryAt(Record):
     """At one budget of the run.
 
     Attributes:
-        brought_out: targets that greedy decoding from their true opening gives whole.
-        written: of these, those that stand whole in a generation of the run.
+        brought_out: openings from which greedy decoding gives whole what truly follows them somewhere.
+        written: of these, those after which a generation of the run has a window of what truly follows.
         share: of those brought out; null where there are none.
     """
 
