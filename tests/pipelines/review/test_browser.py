@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.pipelines.review import cases
-from tests.pipelines.review.test_pages import HOSTILE
+from tests.pipelines.review.test_hostile import HOSTILE
 from tests.pipelines.review.test_serve import serving
 
 pytestmark = pytest.mark.browser
