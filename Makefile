@@ -21,7 +21,7 @@ demo: install  ## train a small target and its base model, test both, compare; a
 demo-canary: install  ## plant canaries, train a small model on them, extract and score; 3 minutes
 	$(BIN)/python -m pipelines.canaries.demo
 
-demo-prefix: install  ## what true openings bring out of the demo's models, and the games on identifiers; made for 10 minutes
+demo-prefix: install  ## what true openings bring out of the demo's models, and the games on identifiers; 7 minutes
 	$(BIN)/python -m pipelines.prefix.demo
 
 gmint-table: install  ## the table of gMINT in the small, its models trained here; at most 60 minutes on 2 cores
