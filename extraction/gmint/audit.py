@@ -71,6 +71,7 @@ def audit(
     seed: int,
     scratch: Path,
     on_rows: Callable[[int], None] = lambda count: None,
+    on_measured: Callable[[int], None] = lambda per_side: None,
 ) -> Audited:
     """Audit a model.
 
@@ -85,6 +86,7 @@ def audit(
         seed: of projections, draws, splits and MINT models.
         scratch: a folder for the gradients alone; made here, and removed.
         on_rows: called with the number of samples after each batch; each sample comes twice, once for each model.
+        on_measured: called with each number of samples a side when its MINT models are trained.
 
     Raises:
         InputError: a gradient is not finite, or there are too few samples or groups.
@@ -108,8 +110,11 @@ def audit(
             known=_known(labelled),
         )
         training = method.training(seed)
-        findings = tuple(measure(material, count, method.splits, training) for count in samples_per_side)
-    return Audited(findings, tuple(subjects.under_test.parameters), written[0])
+        findings = []
+        for per_side in samples_per_side:
+            findings.append(measure(material, per_side, method.splits, training))
+            on_measured(per_side)
+    return Audited(tuple(findings), tuple(subjects.under_test.parameters), written[0])
 
 
 def _known(labelled: Labelled) -> Mapping[str, Sequence[Any]]:

@@ -98,6 +98,7 @@ def _cell(config: GmintConfig, digests: Digests, model: str, data: str, protocol
             config.seed,
             config.folder / SCRATCH,
             lambda count: shown.advance(count),
+            lambda per_side: shown.advance(0, f"MINT models trained at {per_side:,} a side"),
         )
     return Cell(
         model=model,

@@ -65,8 +65,9 @@ def test_a_classifier_is_audited_once_and_what_was_found_is_kept(
     made: Path, tmp_path: Path, command: Command
 ) -> None:
     file = config(made, tmp_path)
-    status, said, _ = command("membership", "gmint", file)
+    status, said, shown = command("membership", "gmint", file)
     assert status == 0
+    assert "MINT models trained at 60 a side" in shown
     record = json.loads((tmp_path / "out" / "gmint.json").read_text())
     [cell] = record["cells"]
     assert (cell["model"], cell["data"], cell["protocol"], cell["vmapped"]) == (

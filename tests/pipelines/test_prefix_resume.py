@@ -1,11 +1,6 @@
 """Killed without warning in its stages, the prefix test goes on and ends with the result of an undisturbed one."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +9,7 @@ import pytest
 from pipelines.config import load_settings
 from pipelines.prefix.config import PrefixConfig
 from pipelines.prefix.run import run_prefix
+from tests.pipelines.killing import finish, kill_at, published
 from tests.pipelines.prefix_cases import Cases, make, write_prefix
 
 STAGES = (
@@ -33,34 +29,6 @@ def whole_config(cases: Cases) -> Path:
     games = {"sentences": 8, "samples": 4, "sample_tokens": 8, "candidates": 4}
     screen = {"documents": 50, "prefix_tokens": 16}
     return write_prefix(cases, cases.folder / "whole.yaml", screen=screen, games=games, part_targets=2)
-
-
-def start(config: Path, out: Path) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "pipelines", "prefix", str(config), "--out", str(out)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        text=True,
-    )
-
-
-def kill_at(config: Path, out: Path, pattern: str) -> None:
-    """Start the test and kill the driver and all its workers as soon as a file of that pattern stands there."""
-    before = set(out.glob(pattern)) if out.exists() else set()
-    process = start(config, out)
-    deadline = time.monotonic() + 240
-    while not set(out.glob(pattern)) - before:
-        assert process.poll() is None, process.stdout.read() if process.stdout else ""
-        assert time.monotonic() < deadline, "the stage was never reached"
-        time.sleep(0.005)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-
-
-def published(out: Path) -> dict[Path, tuple[int, int]]:
-    parts = [path for path in out.rglob("*.parquet") if path.with_suffix(".done").exists()]
-    return {path: (path.stat().st_mtime_ns, path.stat().st_ino) for path in parts}
 
 
 def result(out: Path) -> dict[str, Any]:
@@ -86,14 +54,13 @@ def expected(cases: Cases, ray_cluster: None, tmp_path_factory: pytest.TempPathF
 def finish_after_kills(cases: Cases, out: Path, stages: tuple[str, ...], expected: dict[str, Any]) -> None:
     config, seen = whole_config(cases), dict[Path, tuple[int, int]]()
     for pattern in stages:
-        kill_at(config, out, pattern)
-        now = published(out)
+        kill_at("prefix", config, out, pattern)
+        now = published(out.rglob("*.parquet"))
         assert {path: now[path] for path in seen} == seen, "a published part was made again"
         seen = now
-    last = start(config, out)
-    output, _ = last.communicate(timeout=240)
-    assert last.returncode == 0, output
-    assert {path: facts for path, facts in published(out).items() if path in seen} == seen
+    finish("prefix", config, out)
+    now = published(out.rglob("*.parquet"))
+    assert {path: now[path] for path in seen} == seen
     assert result(out) == expected
 
 

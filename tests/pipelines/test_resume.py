@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import pyarrow.parquet as pq
@@ -13,9 +11,9 @@ import yaml
 
 from pipelines.config import parse_config
 from pipelines.run import run_pipeline
+from tests.pipelines.killing import finish, kill_at, published, start
 from tests.pipelines.small_run import raw_config, write_inputs
 
-COMMAND = [sys.executable, "-m", "pipelines"]
 STAGES = {
     "generate": "generations/part-*.done",
     "match": "spans/part-*.done",
@@ -26,37 +24,8 @@ STAGES = {
 PUBLISHED = ("plan/*.parquet", "generations/*.parquet", "spans/*.parquet", "identifiers/*.parquet")
 
 
-def start(config, out):
-    return subprocess.Popen(
-        [*COMMAND, "run", str(config), "--out", str(out)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        text=True,
-    )
-
-
-def kill_at(config, out, pattern):
-    """Start the run and kill the driver as soon as a file of that pattern stands there."""
-    before = set(out.glob(pattern)) if out.exists() else set()
-    process = start(config, out)
-    deadline = time.monotonic() + 240
-    while not set(out.glob(pattern)) - before:
-        assert process.poll() is None, f"the run ended before it could be killed: {process.stdout.read()}"
-        assert time.monotonic() < deadline, "the stage was never reached"
-        time.sleep(0.005)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    process.stdout.close()
-
-
-def published(out):
-    return {
-        path: (path.stat().st_mtime_ns, path.stat().st_ino)
-        for pattern in PUBLISHED
-        for path in out.glob(pattern)
-        if path.with_suffix(".done").exists()
-    }
+def parts_of(out):
+    return published(path for pattern in PUBLISHED for path in out.glob(pattern))
 
 
 def results(out):
@@ -89,21 +58,19 @@ def test_killed_in_each_stage_the_final_counts_are_identical(undisturbed, tmp_pa
     out = tmp_path / "small"
     seen = {}
     for pattern in STAGES.values():
-        kill_at(config, out, pattern)
-        now = published(out)
+        kill_at("run", config, out, pattern)
+        now = parts_of(out)
         assert {path: now[path] for path in seen} == seen, "a published part was made again"
         seen = now
-    last = start(config, out)
-    output, _ = last.communicate(timeout=240)
-    assert last.returncode == 0, output
-    assert {path: facts for path, facts in published(out).items() if path in seen} == seen
+    finish("run", config, out)
+    assert {path: facts for path, facts in parts_of(out).items() if path in seen} == seen
     assert results(out) == expected
 
 
 def test_ctrl_c_ends_within_seconds_and_the_same_command_goes_on(listening, undisturbed, tmp_path):
     config, expected = undisturbed
     out = tmp_path / "small"
-    process = start(config, out)
+    process = start("run", config, out)
     while not list(out.glob("generations/part-*.done")):
         assert process.poll() is None
         time.sleep(0.005)
@@ -112,20 +79,18 @@ def test_ctrl_c_ends_within_seconds_and_the_same_command_goes_on(listening, undi
     assert process.returncode == 130, output
     assert "the same command goes on from here" in output
     assert "Traceback" not in output
-    again = start(config, out)
-    output, _ = again.communicate(timeout=240)
-    assert again.returncode == 0, output
+    finish("run", config, out)
     assert results(out) == expected
 
 
 def test_a_second_process_in_one_run_directory_is_refused(undisturbed, tmp_path):
     config, _ = undisturbed
     out = tmp_path / "small"
-    first = start(config, out)
+    first = start("run", config, out)
     while not (out / "run.json").exists():
         assert first.poll() is None
         time.sleep(0.01)
-    second = start(config, out)
+    second = start("run", config, out)
     output, _ = second.communicate(timeout=60)
     os.killpg(first.pid, signal.SIGKILL)
     first.communicate()
@@ -142,10 +107,8 @@ def test_killed_while_the_index_is_built_the_same_command_goes_on(undisturbed, t
     raw["corpus"] = {"sources": [*raw["corpus"]["sources"], str(tmp_path / "long.jsonl")]}
     own, out = tmp_path / "small.yaml", tmp_path / "small"
     own.write_text(yaml.safe_dump(raw))
-    kill_at(own, out, "index/key")
+    kill_at("run", own, out, "index/key")
     assert not (out / "index" / "index.json").exists()
-    last = start(own, out)
-    output, _ = last.communicate(timeout=240)
-    assert last.returncode == 0, output
+    finish("run", own, out)
     report, _, _ = results(out)
     assert report["budgets"] == expected[0]["budgets"]
