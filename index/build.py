@@ -15,6 +15,7 @@ from index.errors import SourceError
 from index.layout import FORMAT, VERSION, layout_for
 from index.lock import folder_lock
 from index.manifest import Manifest, read_manifest, write_manifest
+from index.memory import free_memory
 from index.pieces import Piece, ReadOptions
 from index.private import owner_only
 from index.segment import read_json, write_json
@@ -194,19 +195,11 @@ def _as_stored(piece: Piece) -> dict[str, Any]:
 def _sizes(options: BuildOptions, total: int) -> list[int]:
     """Text of one segment and of one task: a build takes at most 1 GiB and 4 bytes for each byte of it."""
     at_once = options.tasks_at_once
-    memory = options.memory if options.memory is not None else _free_memory() // 2
+    memory = options.memory if options.memory is not None else free_memory() // 2
     segment = options.segment_bytes
     if segment is None:
         segment = max(SMALLEST_SEGMENT, min(LARGEST_SEGMENT, (memory // at_once - GIB) // 4))
     return [segment, min(segment, max(total // at_once + 1, SMALLEST_SEGMENT))]
-
-
-def _free_memory() -> int:
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
 def _tasks(

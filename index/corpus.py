@@ -11,6 +11,7 @@ import numpy.typing as npt
 from index.errors import SourceError
 from index.layout import layout_for
 from index.manifest import damaged_descriptions, read_manifest
+from index.memory import free_memory
 from index.query import QueryBuffer, query_buffers
 from index.segment import Segment
 
@@ -75,7 +76,11 @@ class Index:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         manifest = read_manifest(directory)
-        self._segments = [Segment(directory / "segments" / name) for name in manifest.segments]
+        folders = [directory / "segments" / name for name in manifest.segments]
+        scarce = (
+            sum(file.stat().st_size for folder in folders for file in folder.glob("*.bin")) > free_memory()
+        )
+        self._segments = [Segment(folder, scarce) for folder in folders]
         self._manifest = manifest
         try:
             self.key = (directory / "key").read_bytes()

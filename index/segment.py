@@ -157,14 +157,20 @@ def read_json(path: Path) -> dict[str, Any]:
 class Segment:
     """An open segment. Its arrays are mapped into memory when they are first used."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, scarce: bool = False) -> None:
         """Open a segment and check the sizes of its files.
+
+        Args:
+            directory: its folder.
+            scarce: memory cannot hold what look-ups read. They read here and there; the system would read ahead each
+                time, and throw away for that what the next look-up needs.
 
         Raises:
             SourceError: a file is missing or has another size than when it was written.
         """
         self.directory = directory
         self.info = _parse_info(directory / "segment.json")
+        self._advice = mmap.MADV_RANDOM if scarce else mmap.MADV_NORMAL
         for name, (size, _) in self.info.files.items():
             path = directory / f"{name}.bin"
             found = path.stat().st_size if path.exists() else -1
@@ -172,19 +178,26 @@ class Segment:
                 state = "missing" if found < 0 else f"{found} bytes long, not {size}"
                 raise SourceError(f"{path}: {state}; the index is truncated, build it again")
 
-    def array(self, name: str) -> Array:
-        """Map one file; the array is read-only in effect (writes would stay in memory)."""
+    def array(self, name: str, advice: int = mmap.MADV_NORMAL) -> Array:
+        """Map one file; the array is read-only in effect (writes would stay in memory).
+
+        Args:
+            name: of the file, as in `FILES`.
+            advice: how it will be read.
+        """
         size, _ = self.info.files[name]
         kind = FILES[name] or ("int64" if self.info.wide else "uint32")
         if size == 0:
             return np.zeros(0, dtype=kind)
         with open(self.directory / f"{name}.bin", "rb") as file:
             # A private mapping: numba would compile other code for read-only arrays.
-            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY), dtype=kind)
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        mapped.madvise(advice)
+        return np.frombuffer(mapped, dtype=kind)
 
     @cached_property
     def text(self) -> Array:
-        """uint8, the documents between document marks."""
+        """uint8, the documents between document marks, to be read from one end to the other."""
         return self.array("text")
 
     @cached_property
@@ -208,12 +221,11 @@ class Segment:
         from index.groups import Tables
         from index.runs import LONGEST_WORD, RunTables
 
-        names = ("keys", "groups", "postings", "node_bounds", "node_postings", "buckets", "filter")
+        names = ("text", "keys", "groups", "postings", "node_bounds", "node_postings", "buckets", "filter")
         runs = {name: self.array(f"run_{name}") for name in RunTables._fields}
         runs["reach"] = runs["reach"].reshape(-1, LONGEST_WORD)
         return Tables(
-            **{name: self.array(name) for name in names},
-            text=self.text,
+            **{name: self.array(name, self._advice) for name in names},
             starts=self.starts,
             copies=self.copies,
             edges=self.array("edges").reshape(-1, 2),

@@ -1,15 +1,18 @@
-"""A build keeps to the memory that it is given, however large its corpus is."""
+"""A build keeps to the memory that it is given, however large its corpus is; a look-up to what there is."""
 
+import mmap
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from index import open_index
+from index import Index, corpus, open_index
+from index.memory import _limits_above, free_memory
 from tests.index.test_worst_cases import prose
 
 GIB = 1 << 30
@@ -68,3 +71,34 @@ def _texts(kind: str, numbers: random.Random) -> list[str]:
     if kind == "boilerplate":
         return [f"{body()[:200]}\n{LICENCE}\n{body()[:200]}" for _ in range(1200)]
     return [f"{numbers.randrange(10**12):012d} {body()[:48]}" for _ in range(60_000)]
+
+
+def test_the_memory_of_a_process_is_that_of_the_narrowest_of_its_groups(tmp_path: Path) -> None:
+    inner = tmp_path / "pod" / "container"
+    inner.mkdir(parents=True)
+    for folder, said in ((tmp_path, "max"), (inner.parent, "5000"), (inner, "7000")):
+        (folder / "memory.max").write_text(f"{said}\n", encoding="ascii")
+    assert sorted(_limits_above(tmp_path, "/pod/container", "memory.max")) == [5000, 7000]
+    assert list(_limits_above(tmp_path, "/seen/from/outside", "memory.max")) == []
+    assert 0 < free_memory() < 1 << 60
+
+
+@pytest.mark.parametrize(("free", "advice"), [(0, "MADV_RANDOM"), (1 << 40, "MADV_NORMAL")])
+def test_an_index_that_memory_cannot_hold_is_read_without_reading_ahead(
+    make_index: Callable[..., Index], monkeypatch: pytest.MonkeyPatch, free: int, advice: str
+) -> None:
+    texts = [f"{n} the sentence that all of these documents share, word for word" for n in range(30)]
+    made, asked = make_index(texts), [text.encode() for text in texts]
+    given: list[int] = []
+
+    class Noted(mmap.mmap):
+        def madvise(self, option: int, *span: int) -> None:
+            given.append(option)
+            super().madvise(option, *span)
+
+    monkeypatch.setattr(corpus, "free_memory", lambda: free)
+    monkeypatch.setattr(mmap, "mmap", Noted)
+    found = open_index(made.directory)
+    assert found.find(asked) == made.find(asked)
+    assert getattr(mmap, advice) in given
+    assert (mmap.MADV_RANDOM in given) == (free == 0)
