@@ -9,7 +9,7 @@ from extraction.engines import Engine
 from extraction.engines.settings import EngineSettings, ModelSettings
 from extraction.errors import InputError
 from extraction.prompts import Prompts
-from extraction.records import GENERATION_SCHEMA, Generation, Request, request_id, requests_of, to_table
+from extraction.records import GENERATION_SCHEMA, Generation, request_id, requests_of, to_table
 from extraction.sampling import ResolvedSampling
 from pipelines.config import RunConfig
 from pipelines.metrics import GenerationMetrics
@@ -88,12 +88,14 @@ def publish_generations(
     return facts
 
 
-def publish_failed(store: PartStore, name: str, requests: Sequence[Request]) -> Facts:
+def publish_failed(job: GenerationJob, name: str) -> Facts:
     """Publish a part whose workers failed again and again: its requests count as failed, and no token counts."""
+    part = next(part for part in planned_parts(job.plan) if part.name == name)
     lost = [
-        Generation(r.request_id, r.family, r.number, r.prompt_token_ids, [], [], "failed") for r in requests
+        Generation(r.request_id, r.family, r.number, r.prompt_token_ids, [], [], "failed")
+        for r in requests_of(read_requests(job.plan, part))
     ]
-    return publish_generations(store, name, lost)
+    return publish_generations(job.generations, name, lost)
 
 
 @dataclass
@@ -187,9 +189,7 @@ def _give_up(job: GenerationJob, tally: Tally, name: str) -> None:
     say(f"{name}: given up after {ATTEMPTS} attempts")
     if is_sample(name):
         return  # whether requests repeat is then not known; what they gave counts all the same
-    part = next(part for part in planned_parts(job.plan) if part.name == name)
-    requests = requests_of(read_requests(job.plan, part))
-    tally.part_ended(name, publish_failed(job.generations, name, requests))
+    tally.part_ended(name, publish_failed(job, name))
 
 
 def _refuse_unseen(store: PartStore, generated: Sequence[str], facts: Mapping[str, Facts]) -> None:

@@ -2,9 +2,8 @@
 
 from functools import partial
 
-from extraction.records import requests_of
 from pipelines.generate import GenerationJob, publish_failed
-from pipelines.plan import planned_parts, read_requests
+from pipelines.plan import planned_parts
 from pipelines.pool import ATTEMPTS, Pool, Resources
 from pipelines.progress import LineProgress, progress, say
 
@@ -32,6 +31,5 @@ def generate_planned(label: str, job: GenerationJob, workers: int) -> None:
 
 def _give_up(job: GenerationJob, shown: LineProgress, name: str) -> None:
     say(f"{name}: given up after {ATTEMPTS} attempts")
-    part = next(part for part in planned_parts(job.plan) if part.name == name)
-    publish_failed(job.generations, name, requests_of(read_requests(job.plan, part)))
+    publish_failed(job, name)
     shown.advance(1)

@@ -35,7 +35,7 @@ def test_a_part_that_is_there_stays_whoever_comes_later(job):
     requests = requests_of(read_requests(job.plan, part))
     late = [Generation(r.request_id, r.family, r.number, [0], [5], [-1.0], "length") for r in requests]
     assert publish_generations(job.generations, "part-00001", late) == facts
-    assert publish_failed(job.generations, "part-00001", requests) == facts
+    assert publish_failed(job, "part-00001") == facts
     assert work("part-00001") == facts
     assert generations_of(job.generations) == before
 
