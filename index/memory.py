@@ -37,7 +37,11 @@ def _limits() -> Iterator[int]:
 def _limits_above(root: Path, path: str, name: str) -> Iterator[int]:
     own = root / path.strip("/")
     for folder in (own, *own.parents):
-        if folder.is_relative_to(root) and (folder / name).exists():
+        if not folder.is_relative_to(root):
+            return
+        try:
             said = (folder / name).read_text(encoding="ascii").strip()
-            if said.isdigit():  # or `max`
-                yield int(said)
+        except OSError:  # seen from inside a container, its own group is the root
+            continue
+        if said.isdigit():  # or `max`
+            yield int(said)
