@@ -76,11 +76,11 @@ class Index:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         manifest = read_manifest(directory)
-        folders = [directory / "segments" / name for name in manifest.segments]
-        scarce = (
-            sum(file.stat().st_size for folder in folders for file in folder.glob("*.bin")) > free_memory()
-        )
-        self._segments = [Segment(folder, scarce) for folder in folders]
+        self._segments = [Segment(directory / "segments" / name) for name in manifest.segments]
+        sizes = (size for segment in self._segments for size, _ in segment.info.files.values())
+        scarce = sum(sizes) > free_memory()
+        for segment in self._segments:
+            segment.scarce = scarce
         self._manifest = manifest
         try:
             self.key = (directory / "key").read_bytes()

@@ -155,22 +155,23 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 class Segment:
-    """An open segment. Its arrays are mapped into memory when they are first used."""
+    """An open segment. Its arrays are mapped into memory when they are first used.
 
-    def __init__(self, directory: Path, scarce: bool = False) -> None:
+    Attributes:
+        scarce: memory cannot hold what look-ups read. They read here and there; the system would read ahead each time,
+            and throw away for that what the next look-up needs.
+    """
+
+    scarce = False
+
+    def __init__(self, directory: Path) -> None:
         """Open a segment and check the sizes of its files.
-
-        Args:
-            directory: its folder.
-            scarce: memory cannot hold what look-ups read. They read here and there; the system would read ahead each
-                time, and throw away for that what the next look-up needs.
 
         Raises:
             SourceError: a file is missing or has another size than when it was written.
         """
         self.directory = directory
         self.info = _parse_info(directory / "segment.json")
-        self._advice = mmap.MADV_RANDOM if scarce else mmap.MADV_NORMAL
         for name, (size, _) in self.info.files.items():
             path = directory / f"{name}.bin"
             found = path.stat().st_size if path.exists() else -1
@@ -221,11 +222,12 @@ class Segment:
         from index.groups import Tables
         from index.runs import LONGEST_WORD, RunTables
 
+        advice = mmap.MADV_RANDOM if self.scarce else mmap.MADV_NORMAL
         names = ("text", "keys", "groups", "postings", "node_bounds", "node_postings", "buckets", "filter")
         runs = {name: self.array(f"run_{name}") for name in RunTables._fields}
         runs["reach"] = runs["reach"].reshape(-1, LONGEST_WORD)
         return Tables(
-            **{name: self.array(name, self._advice) for name in names},
+            **{name: self.array(name, advice) for name in names},
             starts=self.starts,
             copies=self.copies,
             edges=self.array("edges").reshape(-1, 2),

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -182,3 +183,23 @@ def write_file(path: str, data: Any) -> None:
 def write_json(path: str, value: Any) -> None:
     """Write a JSON file whole or not at all; NaN is refused, it is no number."""
     write_file(path, json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False).encode() + b"\n")
+
+
+def read_record(file: Path, missing: str, command: str) -> dict[str, Any]:
+    """Read a JSON file that a command wrote.
+
+    Args:
+        file: its path.
+        missing: what to say where there is none.
+        command: what makes it.
+
+    Raises:
+        InputError: there is none, or it is not JSON.
+    """
+    try:
+        record: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(missing) from None
+    except ValueError:
+        raise InputError(f"{file}: not JSON; make it again with `extraction {command}`") from None
+    return record

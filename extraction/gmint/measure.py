@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from extraction.gmint.mint import MintTraining, train_mint
 from extraction.gmint.splits import TEST_SHARE, Places, Split, group_splits, one_sided, subset
 from extraction.membership.baseline import Baseline, blind_baseline
-from extraction.membership.comparability import Difference, differences
+from extraction.membership.comparability import COMPARABLE, Difference, differences
 from extraction.membership.intervals import Interval, auc_interval
 from extraction.membership.usable import UNMATCHED
 
@@ -22,8 +22,6 @@ Rows = NDArray[np.float32]
 CHANCE = 0.5
 PERMUTED = "hold:permuted-labels"
 METHOD = "repeated splits"
-COMPARABLE = 0.2
-"""Largest standardised difference of members and others that differ in membership alone."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from extraction.membership.intervals import Floats, normal_quantile
 MISSING, RARE = "missing", "rare values"
 FEW = 20  # records of both cohorts: a rarer value is compared together with others, and not named
 CHANCE = 0.05  # that all differences together go beyond what chance explains
+COMPARABLE = 0.2  # the largest standardised difference of cohorts that differ in membership alone
 PARTS_OF_A_DATE = {4: "-01-01", 7: "-01"}  # a year or a month stands for its first day
 
 

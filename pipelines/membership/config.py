@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from extraction.membership.comparability import COMPARABLE
 from extraction.membership.scopes import NEEDS, Scope, within
 from extraction.membership.scores import NAMES
 from extraction.model import ModelSettings
@@ -57,7 +58,10 @@ class AuditConfig(Settings):
     )
     subgroups: tuple[str, ...] = Field((), description="Columns whose values are evaluated one by one too.")
     max_difference: float = Field(
-        0.2, gt=0, le=2, description="Largest standardised difference of cohorts that count as comparable."
+        COMPARABLE,
+        gt=0,
+        le=2,
+        description="Largest standardised difference of cohorts that count as comparable.",
     )
     max_overlap: float = Field(
         0.05,

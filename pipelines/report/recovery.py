@@ -1,6 +1,5 @@
 """How much of what true openings bring out a run found: from the prefix test into the run's report."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from pydantic import Field, NonNegativeInt
 
 from extraction.errors import InputError
-from pipelines.parts import write_json
+from pipelines.parts import read_record, write_json
 from pipelines.report.records import Rate, Record
 
 FILE = "prefix.json"
@@ -65,7 +64,7 @@ def add_recovery(run: Path, report: Mapping[str, Any], prefix: Path) -> dict[str
         InputError: there is no finished prefix test, or it looked at no run, or at another one.
     """
     file = prefix / FILE
-    record = _read(file)
+    record = read_record(file, f"{file}: not there; finish the test with `extraction prefix`", "prefix")
     try:
         found, compared = _recovery(record), record["recovery"]["run"]
     except (KeyError, TypeError, ValueError) as error:
@@ -77,15 +76,6 @@ def add_recovery(run: Path, report: Mapping[str, Any], prefix: Path) -> dict[str
     added = {**report, "recovery": found.model_dump()}
     write_json(str(run / "report.json"), added)
     return added
-
-
-def _read(file: Path) -> Any:
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise InputError(f"{file}: not there; finish the test with `extraction prefix`") from None
-    except ValueError:
-        raise InputError(f"{file}: not JSON; make it again with `extraction prefix`") from None
 
 
 def _recovery(record: Mapping[str, Any]) -> Recovery:

@@ -1,11 +1,10 @@
 """Writes report.html and model_card.md from report.json. The same report gives the same bytes."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from extraction.errors import InputError
+from pipelines.parts import read_record
 from pipelines.report.card import card_text
 from pipelines.report.figures import PASSAGES, WINDOWS, document_count_figure, growth_figure
 from pipelines.report.notes import estimate_notes, share_notes
@@ -65,13 +64,5 @@ def read_report(run: Path) -> dict[str, Any]:
     Raises:
         InputError: there is none, or it is not JSON.
     """
-    file = run / "report.json"
-    try:
-        report: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise InputError(
-            f"{run}: no report.json; finish the run with `extraction run`, or name another folder"
-        ) from None
-    except ValueError:
-        raise InputError(f"{file}: not JSON; make it again with `extraction run`") from None
-    return report
+    missing = f"{run}: no report.json; finish the run with `extraction run`, or name another folder"
+    return read_record(run / "report.json", missing, "run")
