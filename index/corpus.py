@@ -206,7 +206,7 @@ class Index:
         self, texts: Sequence[bytes], limit: int
     ) -> Iterator[tuple[QueryBuffer, Segment, Int64, Int64, Int64]]:
         """Count texts buffer by buffer in each segment, with the first `limit` documents of each; -1 is none."""
-        from index.search import count_texts
+        from index.counting import count_texts
 
         if any(len(text) < self._manifest.min_bytes for text in texts):
             raise ValueError(f"texts to look up must have at least {self._manifest.min_bytes} bytes")
@@ -263,7 +263,7 @@ class Index:
         return counts
 
     def _periodic(self, buffer: QueryBuffer, firsts: Int64, lasts: Int64) -> npt.NDArray[np.bool_]:
-        from index.search import mark_periodic
+        from index.counting import mark_periodic
 
         periodic = np.zeros(firsts.size, dtype=np.bool_)
         mark_periodic(buffer.data, firsts, lasts, layout_for(self._manifest.min_bytes).numbers, periodic)

@@ -19,6 +19,7 @@ class Tables(NamedTuple):
     Attributes:
         text: uint8, documents between document marks.
         starts: int64[d + 1], document starts.
+        blocks: [k], for every `BLOCK_BYTES` of text the last document that begins no later than they do.
         copies: int64[d + 1], number of records before each document's.
         keys: uint16[g], bits of each group's hash that follow the bucket's, ascending inside a bucket.
         groups: [g + 1], where each group's postings begin.
@@ -39,6 +40,7 @@ class Tables(NamedTuple):
 
     text: Array
     starts: Array
+    blocks: Array
     copies: Array
     keys: Array
     groups: Array
@@ -213,6 +215,17 @@ def node_of(t: Tables, first: Any, last: Any) -> Any:
     if low < t.nodes.shape[0] and t.nodes[low, 0] == first and t.nodes[low, 1] == last:
         return low
     return np.int64(-1)
+
+
+@plain_kernel
+def groups_at(t: Tables, query: Array, i: Any, left: Any) -> Any:
+    """The groups whose seed stands at a place of the query, with the `left` bytes before it, at most a gap."""
+    h = seed_hash(query, i, t.layout[1]) & t.hash_mask
+    if not may_occur(t, h):
+        return np.int64(0), np.int64(0)
+    low, high = groups_of(t, h)
+    low, high = same_seed(t, low, high, query, i)
+    return narrow(t, low, high, query, i, left)
 
 
 @plain_kernel

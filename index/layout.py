@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 FORMAT = "extraction-index"
-VERSION = 2
+VERSION = 3
 
 # UTF-8 never holds these bytes. DOCUMENT_MARK stands before and after every document of a segment's text,
 # QUERY_MARK around every text that is looked up: no comparison can cross a border, and none needs a bound.
@@ -13,6 +13,8 @@ LAST_MARK = 0xFD
 PAD = 64
 
 NARROW_LIMIT = 1 << 32
+# How much text one entry of the table that leads from a position to its document stands for.
+BLOCK_BYTES = 1 << 12
 
 SMALLEST_MINIMUM = 16
 

@@ -18,19 +18,17 @@ from index.groups import (
     Tables,
     first_posting,
     furthest_right,
-    groups_of,
+    groups_at,
     left_of,
     look_ahead,
-    may_occur,
     narrow,
     node_of,
     rows_between,
     same_seed,
     survivors,
 )
-from index.jit import Array, common_left, common_right, kernel, plain_kernel
-from index.runs import count_periodic, periodic_prefix
-from index.seeds import period_of, seed_hash
+from index.jit import Array, common_right, kernel, plain_kernel
+from index.seeds import period_of
 
 BLOCK = 1024
 
@@ -100,7 +98,7 @@ def _stands(t: Tables, query: Array, first: Any) -> Any:
     last = first + least
     for i in range(first, last - 8 * words + 1):
         at = i + 8 * words
-        low, high = _groups_at(t, query, i, i - first)
+        low, high = groups_at(t, query, i, i - first)
         node = node_of(t, low, high)
         if node >= 0:
             rows = (t.node_bounds[node], t.node_bounds[node + 1])
@@ -112,17 +110,6 @@ def _stands(t: Tables, query: Array, first: Any) -> Any:
             if furthest_right(t, t.postings, rows[0], rows[1], query, at)[0] >= last - at:
                 return True
     return False
-
-
-@plain_kernel
-def _groups_at(t: Tables, query: Array, i: Any, left: Any) -> Any:
-    """The groups whose seed stands at a place of the query, with the `left` bytes before it, at most a gap."""
-    h = seed_hash(query, i, t.layout[1]) & t.hash_mask
-    if not may_occur(t, h):
-        return np.int64(0), np.int64(0)
-    low, high = groups_of(t, h)
-    low, high = same_seed(t, low, high, query, i)
-    return narrow(t, low, high, query, i, left)
 
 
 @plain_kernel
@@ -217,7 +204,7 @@ def find_alignments(
     n = 0
     gap = t.layout[0] - 8 * t.layout[1] + 1
     for i in range(first, last - 8 * t.layout[1] + 1):
-        low, high = _groups_at(t, query, i, np.int64(0))
+        low, high = groups_at(t, query, i, np.int64(0))
         node = node_of(t, low, high)
         if node >= 0:
             rows = (t.node_bounds[node], t.node_bounds[node + 1])
@@ -258,134 +245,3 @@ def _align(
             ends[n] = at + right
         n += 1
     return n
-
-
-@plain_kernel
-def gather_occurrences(t: Tables, query: Array, first: Any, last: Any, out: Array) -> Any:
-    """Write the position of every occurrence of `query[first:last]`, some twice; the text is no run throughout.
-
-    Returns:
-        How many there are; where that is more than fits, call again with a larger array.
-    """
-    least, words, longest_period = t.layout
-    gap = least - 8 * words + 1
-    begin, end = first, min(first + gap, last - 8 * words + 1)
-    period, length = periodic_prefix(query, first, longest_period, least)
-    if period > 0:
-        # All occurrences begin inside runs that end alike: their first seed is the one behind the run.
-        begin = first + length - 8 * words + 1
-        end = begin + 1
-    n = 0
-    for i in range(begin, end):
-        low, high = _groups_at(t, query, i, min(i - first, gap))
-        node = node_of(t, low, high)
-        if node >= 0:
-            rows = (t.node_bounds[node], t.node_bounds[node + 1])
-            n = _gather_rows(t, t.node_postings, rows, query, i, first, last, out, n)
-            continue
-        for g in range(low, high):
-            rows = (np.int64(t.groups[g]), np.int64(t.groups[g + 1]))
-            n = _gather_rows(t, t.postings, rows, query, i, first, last, out, n)
-    return n
-
-
-@plain_kernel
-def _gather_rows(
-    t: Tables, postings: Array, rows: Any, query: Array, i: Any, first: Any, last: Any, out: Array, n: Any
-) -> Any:
-    """Write where the rows that match to the end of the text, and back to its start, put its start."""
-    at = i + 8 * t.layout[1]
-    least, words, _ = t.layout
-    low, high = rows_between(t, postings, rows[0], rows[1], query, at, last - at)
-    for r in range(low, high):
-        q = np.int64(postings[r])
-        # Sorting has settled what stands within the gap; only behind a run there is more to compare.
-        if i - first >= least - 8 * words + 1 and common_left(query, i, t.text, q, i - first) < i - first:
-            continue
-        if n < out.size:
-            out[n] = q - (i - first)
-        n += 1
-    return n
-
-
-@plain_kernel
-def document_of(starts: Array, position: Any, low: Any) -> Any:
-    """The document that holds a position, not before document `low`; those near `low` are looked at first."""
-    high = starts.size - 1
-    step = np.int64(1)
-    while low + step < high and starts[low + step] <= position:
-        low += step
-        step <<= 1
-    high = min(high, low + step)
-    while low + 1 < high:
-        middle = (low + high) >> 1
-        if starts[middle] <= position:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@kernel
-def count_texts(
-    t: Tables,
-    query: Array,
-    firsts: Array,
-    lasts: Array,
-    done: Any,
-    room: Array,
-    documents: Array,
-    occurrences: Array,
-    kept: Array,
-) -> Any:
-    """Count texts `done`.. until all are counted or `room` is too small for one.
-
-    The first documents that hold a text are written to its row of `kept`, ascending, as far as there is room.
-
-    Returns:
-        The number of texts that are counted, and the room that the next one needs.
-    """
-    least, _, longest_period = t.layout
-    for n in range(done, firsts.size):
-        length = lasts[n] - firsts[n]
-        period, periodic = periodic_prefix(query, firsts[n], longest_period, least)
-        if period > 0 and periodic >= length:
-            records, places, found = count_periodic(t.runs, t.copies, query, firsts[n], length, period, room)
-            documents[n], occurrences[n] = records, places
-            for r in range(min(found, kept.shape[1])):
-                kept[n, r] = room[r]
-            continue
-        found = gather_occurrences(t, query, firsts[n], lasts[n], room)
-        if found > room.size:
-            return n, found
-        documents[n], occurrences[n] = _count_gathered(t, np.sort(room[:found]), kept[n])
-    return firsts.size, 0
-
-
-@plain_kernel
-def _count_gathered(t: Tables, rows: Array, kept: Array) -> Any:
-    """Count the records that hold sorted positions, and the places in them; the first documents go to `kept`."""
-    records = places = distinct = document = np.int64(0)
-    counted = np.int64(-1)
-    for r in range(rows.size):
-        if r > 0 and rows[r] == rows[r - 1]:
-            continue
-        document = document_of(t.starts, rows[r], document)
-        copies = t.copies[document + 1] - t.copies[document]
-        places += copies
-        if document != counted:
-            if distinct < kept.size:
-                kept[distinct] = document
-            distinct += 1
-            records += copies
-            counted = document
-    return records, places
-
-
-@plain_kernel
-def mark_periodic(query: Array, firsts: Array, lasts: Array, layout: Any, out: Array) -> None:
-    """Say of each piece of the query whether it repeats a short word throughout."""
-    least, _, longest_period = layout
-    for n in range(firsts.size):
-        period, length = periodic_prefix(query, firsts[n], longest_period, least)
-        out[n] = period > 0 and length >= lasts[n] - firsts[n]

@@ -26,6 +26,7 @@ Array = npt.NDArray[Any]
 FILES = {
     "text": "uint8",
     "starts": "int64",
+    "blocks": "",
     "hashes": "uint64",
     "copies": "int64",
     "ids": "uint8",
@@ -229,6 +230,7 @@ class Segment:
         return Tables(
             **{name: self.array(name, advice) for name in names},
             starts=self.starts,
+            blocks=self.array("blocks"),
             copies=self.copies,
             edges=self.array("edges").reshape(-1, 2),
             nodes=self.array("nodes").reshape(-1, 2),

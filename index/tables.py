@@ -6,7 +6,7 @@ import numpy as np
 
 from index.groups import filter_mask
 from index.jit import Array, kernel
-from index.layout import Layout
+from index.layout import BLOCK_BYTES, Layout
 from index.members import order_members
 from index.order import Groups, group_seeds
 from index.runs import build_runs
@@ -39,6 +39,22 @@ def _fill_keys(
     buckets[bucket:] = hashes.size
 
 
+@kernel
+def _fill_blocks(starts: Array, blocks: Array) -> None:
+    document = np.int64(0)
+    for block in range(blocks.size):
+        while document + 2 < starts.size and starts[document + 1] <= block * BLOCK_BYTES:
+            document += 1
+        blocks[block] = document
+
+
+def _blocks(text: Array, starts: Array, number: Any) -> Array:
+    """What leads from a position to its document, as in `groups.Tables`."""
+    blocks = np.empty(text.size // BLOCK_BYTES + 1, dtype=number)
+    _fill_blocks(starts, blocks)
+    return blocks
+
+
 def build_tables(
     text: Array, starts: Array, layout: Layout, threads: int
 ) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -61,6 +77,7 @@ def build_tables(
     order = order_members(text, starts, seeds, groups, layout, cuts)
     tables = {
         **keyed,
+        "blocks": _blocks(text, starts, seeds.positions.dtype),
         "groups": order.bounds,
         "edges": _edges(seeds, layout.gap),
         "nodes": order.nodes,

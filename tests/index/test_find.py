@@ -1,4 +1,5 @@
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,28 @@ def test_a_document_counts_as_often_as_it_was_given(tmp_path: Path) -> None:
         index = open_index(build_index(sources, tmp_path / f"index{segment_bytes}", options))
         found = index.count([text.encode()])
         assert (found.documents.tolist(), found.occurrences.tolist()) == ([4], [4])
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_counts_of_a_phrase_in_thousands_of_documents_of_any_length(
+    parts: int, make_index: Callable[..., Index]
+) -> None:
+    """Many places are sorted, and led to their documents, in another way than a few."""
+    choice = random.Random(3)
+    phrase = "what every letter of this correspondence says before it comes to the point. "
+
+    def document(number: int) -> str:
+        around = ("".join(choice.choices("abcdefgh ", k=choice.choice([0, 3, 90, 9000]))) for _ in range(2))
+        return f"{number} {phrase * choice.choice([0, 1, 1, 1, 3])}".join(around)
+
+    documents = [document(number) for number in range(3000)]
+    index = make_index(documents, parts=parts)
+    expected = counts([text.encode() for text in documents], phrase.encode())
+    assert expected[0] > 2000
+    counted = index.count([phrase.encode()])
+    assert (counted.documents[0], counted.occurrences[0]) == expected
+    holding = [f"d{number}" for number, text in enumerate(documents) if phrase in text]
+    assert index.document_ids([phrase.encode()], limit=3000) == [holding]
 
 
 def _check_counts(index: Index, documents: list[bytes], query: bytes, least: int, length: int) -> None:

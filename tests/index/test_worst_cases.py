@@ -152,7 +152,9 @@ def test_a_million_short_and_a_million_empty_documents(make: Make) -> None:
 
 def test_segments_beyond_4_gib(make: Make, tmp_path: Path) -> None:
     """Positions are 64-bit where they must be: the tables of a small segment, moved to the end of a sparse text."""
-    from index.search import count_texts, find_ranges
+    from index.counting import count_texts
+    from index.layout import BLOCK_BYTES
+    from index.search import find_ranges
 
     document = prose(500, 4)
     t = make([document])._segments[0].tables
@@ -165,6 +167,7 @@ def test_segments_beyond_4_gib(make: Make, tmp_path: Path) -> None:
     moved = t._replace(
         text=np.memmap(tmp_path / "sparse", dtype=np.uint8, mode="c").view(np.ndarray),
         starts=t.starts + shift,
+        blocks=np.zeros((shift + t.text.size) // BLOCK_BYTES + 1, dtype=np.int64),
         postings=t.postings.astype(np.int64) + shift,
         node_postings=t.node_postings.astype(np.int64),
         groups=t.groups.astype(np.int64),
