@@ -214,11 +214,12 @@ class Index:
             for segment in self._segments:
                 documents, occurrences = (np.zeros(buffer.numbers.size, dtype=np.int64) for _ in range(2))
                 kept = np.full((buffer.numbers.size, limit), -1, dtype=np.int64)
+                seen = np.zeros(segment.info.distinct_documents, dtype=np.int64)
                 span = (segment.tables, buffer.data, buffer.firsts, buffer.lasts)
                 done, needed = 0, max(1024, limit)
                 while needed:
                     room = np.empty(needed, dtype=np.int64)
-                    done, needed = count_texts(*span, done, room, documents, occurrences, kept)
+                    done, needed = count_texts(*span, done, room, documents, occurrences, kept, seen)
                 yield buffer, segment, documents, occurrences, kept
 
     def count_windows(self, text: bytes, starts: Int64, ends: Int64) -> Counts:

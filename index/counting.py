@@ -13,10 +13,7 @@ from index.groups import Tables, groups_at, node_of, rows_between
 from index.jit import Array, common_left, kernel, plain_kernel
 from index.layout import BLOCK_BYTES
 from index.runs import count_periodic, periodic_prefix
-
-# Below this many, comparing is faster than counting digits.
-FEW = 512
-DIGIT_BITS = 11
+from index.seeds import is_filler
 
 
 @plain_kernel
@@ -85,25 +82,21 @@ def _document_of(t: Tables, position: Any) -> Any:
     return low
 
 
-@kernel
-def _sorted(values: Array, spare: Array, largest: Any) -> Any:
-    """Sort values of at most `largest` by their digits, lowest first; return the array of the two that holds them."""
-    places = np.empty(1 << DIGIT_BITS, dtype=np.int64)
-    shift = 0
-    while largest >> shift > 0:
-        places[:] = 0
-        for r in range(values.size):
-            places[(values[r] >> shift) % places.size] += 1
-        before = 0
-        for digit in range(places.size):
-            places[digit], before = before, before + places[digit]
-        for r in range(values.size):
-            digit = (values[r] >> shift) % places.size
-            spare[places[digit]] = values[r]
-            places[digit] += 1
-        values, spare = spare, values
-        shift += DIGIT_BITS
-    return values
+@plain_kernel
+def _each_once(t: Tables, query: Array, first: Any, last: Any) -> Any:
+    """Say whether no occurrence of a text has two seeds in its first gap, so that each is gathered once.
+
+    A seed is the furthest place within a gap of the one before that is no filler; where all is filler, a run or what is
+    next to one (see `seeds.py`). So of two seeds less than a gap apart one has filler right behind it.
+    """
+    least, words, longest_period = t.layout
+    gap = least - 8 * words + 1
+    if first + gap + 8 * words + longest_period > last:
+        return False
+    for at in range(first + 1, first + gap + 1):
+        if is_filler(query, at, words, longest_period):
+            return False
+    return True
 
 
 @kernel
@@ -117,16 +110,17 @@ def count_texts(
     documents: Array,
     occurrences: Array,
     kept: Array,
+    seen: Array,
 ) -> Any:
     """Count texts `done`.. until all are counted or `room` is too small for one.
 
-    The first documents that hold a text are written to its row of `kept`, ascending, as far as there is room.
+    The first documents that hold a text are written to its row of `kept`, ascending, as far as there is room. `seen`
+    has a zero for each document of the segment at first.
 
     Returns:
         The number of texts that are counted, and the room that the next one needs.
     """
     least, _, longest_period = t.layout
-    spare = np.empty(room.size, dtype=np.int64)
     for n in range(done, firsts.size):
         length = lasts[n] - firsts[n]
         period, periodic = periodic_prefix(query, firsts[n], longest_period, least)
@@ -140,28 +134,31 @@ def count_texts(
         if found > room.size:
             return n, found
         rows = room[:found]
-        rows = np.sort(rows) if found < FEW else _sorted(rows, spare[:found], t.text.size)
-        documents[n], occurrences[n] = _count_gathered(t, rows, kept[n])
+        if kept.shape[1] or not _each_once(t, query, firsts[n], lasts[n]):
+            rows = np.sort(rows)
+        documents[n], occurrences[n] = _count_gathered(t, rows, kept[n], seen, n + 1)
     return firsts.size, 0
 
 
 @plain_kernel
-def _count_gathered(t: Tables, rows: Array, kept: Array) -> Any:
-    """Count the records that hold sorted positions, and the places in them; the first documents go to `kept`."""
+def _count_gathered(t: Tables, rows: Array, kept: Array, seen: Array, text: Any) -> Any:
+    """Count the records that hold positions, and the places in them; equal positions stand side by side.
+
+    The first documents go to `kept`. `seen` has the last text that was met in each document.
+    """
     records = places = distinct = np.int64(0)
-    counted = np.int64(-1)
     for r in range(rows.size):
         if r > 0 and rows[r] == rows[r - 1]:
             continue
         document = _document_of(t, rows[r])
         copies = t.copies[document + 1] - t.copies[document]
         places += copies
-        if document != counted:
+        if seen[document] != text:
+            seen[document] = text
             if distinct < kept.size:
                 kept[distinct] = document
             distinct += 1
             records += copies
-            counted = document
     return records, places
 
 

@@ -91,7 +91,6 @@ def test_a_document_counts_as_often_as_it_was_given(tmp_path: Path) -> None:
 def test_counts_of_a_phrase_in_thousands_of_documents_of_any_length(
     parts: int, make_index: Callable[..., Index]
 ) -> None:
-    """Many places are sorted, and led to their documents, in another way than a few."""
     choice = random.Random(3)
     phrase = "what every letter of this correspondence says before it comes to the point. "
 

@@ -183,6 +183,7 @@ def test_segments_beyond_4_gib(make: Make, tmp_path: Path) -> None:
     documents, occurrences = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
     span, kept = (np.array([64]), np.array([264])), np.full((1, 2), -1)
     room = np.empty(8, dtype=np.int64)
-    assert count_texts(moved, query, *span, 0, room, documents, occurrences, kept) == (1, 0)
+    seen = np.zeros(1, dtype=np.int64)
+    assert count_texts(moved, query, *span, 0, room, documents, occurrences, kept, seen) == (1, 0)
     assert documents[0] == occurrences[0] == 3 << 31
     assert kept.tolist() == [[0, -1]]
