@@ -13,7 +13,7 @@ from extraction.model import model_fingerprint, tokenizer_fingerprint
 from pipelines.digests import file_digest
 from pipelines.gmint.config import GmintConfig
 from pipelines.gmint.models import load_subjects
-from pipelines.gmint.records import labelled_samples, read_sides
+from pipelines.gmint.records import Sides, labelled_samples, read_sides
 from pipelines.gmint.result import LIMITATIONS, Cell, read_cell, write_cell
 from pipelines.gmint.table import in_markdown
 from pipelines.membership.cohorts import Cohort
@@ -47,10 +47,11 @@ def _run(config: GmintConfig, digests: Digests) -> tuple[list[Cell], list[Path]]
     run = RunDirectory(config.folder)
     state = run.open(config.model_dump(mode="json"), _fingerprints(config, digests))
     try:
-        cells = [_kept_cell(config, digests, *place) for place in _places(config)]
+        _make_missing(config, digests)
     except InputError:
         _forget_if_empty(config.folder)
         raise
+    cells = [read_cell(_path(config, *place)) for place in _places(config)]
     write_json(str(config.folder / RESULT), _record(config, cells))
     write_file(str(config.folder / TABLE), in_markdown(cells).encode())
     run.write({**state, "status": "complete"})
@@ -71,21 +72,29 @@ def _places(config: GmintConfig) -> Iterator[tuple[str, str, str]]:
                 yield model, data, protocol
 
 
-def _kept_cell(config: GmintConfig, digests: Digests, model: str, data: str, protocol: str) -> Cell:
-    path = config.folder / CELLS / model / f"{data}.{protocol}.json"
-    if not path.exists():
+def _path(config: GmintConfig, model: str, data: str, protocol: str) -> Path:
+    return config.folder / CELLS / model / f"{data}.{protocol}.json"
+
+
+def _make_missing(config: GmintConfig, digests: Digests) -> None:
+    missing = [place for place in _places(config) if not _path(config, *place).exists()]
+    # All files are read first: what is wrong with the last one is known before hours are spent on the others.
+    sides = {
+        (data, protocol): read_sides(config, data, protocol)
+        for data, protocol in dict.fromkeys(place[1:] for place in missing)
+    }
+    for model, data, protocol in missing:
         try:
-            found = _cell(config, digests, model, data, protocol)
+            found = _cell(config, digests, sides[data, protocol], model, data, protocol)
         except InputError as error:
             raise InputError(f"{model} on {data}: {error}") from error
+        path = _path(config, model, data, protocol)
         os.makedirs(path.parent, mode=0o700, exist_ok=True)
         write_cell(found, path)
-    say(f"{model} on {data}, {protocol}-database: done")
-    return read_cell(path)
+        say(f"{model} on {data}, {protocol}-database: done")
 
 
-def _cell(config: GmintConfig, digests: Digests, model: str, data: str, protocol: str) -> Cell:
-    sides = read_sides(config, data, protocol)
+def _cell(config: GmintConfig, digests: Digests, sides: Sides, model: str, data: str, protocol: str) -> Cell:
     loaded = load_subjects(config, config.model(model, data))
     under_test = loaded.subjects.under_test
     labelled = labelled_samples(config, sides, loaded.tokenizer, under_test.model)

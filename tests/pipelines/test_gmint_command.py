@@ -256,6 +256,20 @@ def test_of_several_files_the_shortest_is_named(made: Path, tmp_path: Path, comm
     assert status == 2 and "a file stands there twice" in error
 
 
+def test_all_files_are_read_before_the_first_model(made: Path, tmp_path: Path, command: Command) -> None:
+    short = write_records(tmp_path / "short.jsonl", texts(9, 5))
+    data = {
+        name: {"members": str(made / "in.jsonl"), "nonmembers": str(others)}
+        for name, others in (("notes", made / "out.jsonl"), ("letters", short))
+    }
+    for name in data:
+        shutil.copytree(made / "bert", tmp_path / name)
+    models = {"BERT": {"path": str(tmp_path / "{data}")}}
+    status, _, error = command("membership", "gmint", config(made, tmp_path, data=data, models=models))
+    assert status == 2 and "short.jsonl: 5 records of 5 can be used" in error
+    assert "gradients of" not in error and not (tmp_path / "out" / "run.json").exists()
+
+
 def test_the_full_experiment_in_configs_runs_where_its_data_and_models_are(
     tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
