@@ -147,7 +147,7 @@ def _texts(file: Path, column: str) -> Iterator[str]:
             "leave it out"
         )
     try:
-        yield file.read_text(encoding="utf-8")
+        yield file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"prompts.public_text: {file}: not readable as UTF-8 text; leave it out") from error
 

@@ -235,7 +235,9 @@ def _tasks(
 
 def _check_free(directory: Path) -> None:
     if (directory / "index.json").exists():
-        raise SourceError(f"{directory}: already holds an index; use `index add`, or choose another folder")
+        raise SourceError(
+            f"{directory}: already holds an index; append to it with `index add`, remove it, or choose another folder"
+        )
     # What a killed build leaves, files that it was about to put in place included.
     ours = {"plan.json", "plan.json.tmp", "index.json.tmp", "segments", "key", ".lock"}
     if directory.exists() and (not directory.is_dir() or {path.name for path in directory.iterdir()} - ours):

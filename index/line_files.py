@@ -103,6 +103,8 @@ def _complaint(line: bytes, options: ReadOptions) -> str:
     hint = "(--skip-bad-records counts such lines and goes on)"
     try:
         record = json.loads(line)
+    except UnicodeDecodeError:
+        return f"is not UTF-8 {hint}"
     except (ValueError, RecursionError):
         return f"is not JSON {hint}"
     if not isinstance(record, dict):
@@ -110,6 +112,8 @@ def _complaint(line: bytes, options: ReadOptions) -> str:
     if options.text_column not in record:
         have = ", ".join(sorted(record)) or "none"
         return f"has no key {options.text_column!r}; it has: {have} (choose with --text-column)"
+    if isinstance(record[options.text_column], str):
+        return f"has half a surrogate pair in {options.text_column!r}, which is no character {hint}"
     return f"has no text in {options.text_column!r} {hint}"
 
 
@@ -124,7 +128,7 @@ def read_text(piece: Piece, options: ReadOptions, rows: Rows) -> Iterator[None]:
     try:
         if piece.from_folder and b"\0" in data[:8192]:
             raise UnicodeDecodeError("utf-8", b"", 0, 0, "binary")
-        rows.add(data.decode(), piece.name)
+        rows.add(data.decode("utf-8-sig"), piece.name)
     except UnicodeDecodeError as error:
         if not piece.from_folder and not options.skip_bad_records:
             raise SourceError(f"{piece.path}: not UTF-8 text (convert it, or leave it out)") from error

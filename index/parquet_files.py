@@ -113,7 +113,7 @@ def _parquet_batch(batch: Any, piece: Piece, row: int, options: ReadOptions) -> 
     bad = good.count(False)
     if bad and not options.skip_bad_records:
         raise SourceError(
-            f"{piece.path}: row {row + good.index(False)} has no text in column {options.text_column!r} "
+            f"{piece.path}: row {row + good.index(False)} has no UTF-8 text in column {options.text_column!r} "
             "(--skip-bad-records counts such rows and goes on)"
         )
     if bad:

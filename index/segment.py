@@ -150,7 +150,8 @@ def read_json(path: Path) -> dict[str, Any]:
         raise SourceError(f"{path}: not written by this program; {path.parent} is no index")
     if content.get("version") != VERSION:
         raise SourceError(
-            f"{path}: format version {content.get('version')}, this program reads {VERSION}; build again"
+            f"{path}: format version {content.get('version')}, this program reads {VERSION}; "
+            "remove the index and build it again"
         )
     return content
 

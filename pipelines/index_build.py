@@ -56,7 +56,10 @@ def build(
                     yield from _by_ray(function, tasks, options.tasks_at_once)
 
     make = add_to_index if add else build_index
-    return make(sources, directory, options, map=spread)
+    try:
+        return make(sources, directory, options, map=spread)
+    except OSError as error:  # a full disk, above all, which does not say where
+        raise OSError(error.errno, error.strerror, error.filename or str(directory)) from error
 
 
 def with_workers(options: BuildOptions, workers: int | None) -> BuildOptions:

@@ -91,7 +91,7 @@ def read_passages(path: Path) -> list[str]:
         InputError: the file is missing, is no UTF-8 text, or holds nothing.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"engine.passages: {path}: not readable as UTF-8 text") from error
     passages = [passage for passage in text.split("\n\n") if passage.strip()]

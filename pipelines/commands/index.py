@@ -22,7 +22,9 @@ Sources = Annotated[
     ),
 ]
 TextColumn = Annotated[str, typer.Option(help="Column or key that holds the text.")]
-IdColumn = Annotated[str, typer.Option(help="Column or key that holds the id; else <file name>:<row>.")]
+IdColumn = Annotated[
+    str, typer.Option(help="Column or key that holds the id; where there is none, <file name>:<row>, from 0.")
+]
 SkipBad = Annotated[
     bool, typer.Option("--skip-bad-records", help="Count records that cannot be read, and mark the index.")
 ]
@@ -39,6 +41,7 @@ Config = Annotated[
 ]
 
 UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+LEAST_MEMORY = 256 << 20  # what the program takes before it reads a byte
 ROWS_AT_ONCE = 1000
 IDS_SHOWN = 10
 
@@ -61,8 +64,9 @@ def build(
 ) -> None:
     """Build an index. Killed, the same command goes on where it stopped.
 
-    In folders every file is a document (its id is its relative path), and files that are no UTF-8 text are
-    left out and counted; Parquet and JSON lines files in them are read as such.
+    In folders every file is a document (its id is its relative path), and files that are no UTF-8 text, or hold
+    zero bytes, are left out and counted; Parquet and JSON lines files in them are read as such, links to folders
+    are not followed.
 
     With --identifiers, the names and numbers of the corpus are stored with their counts, so that look-ups need
     not search the text for those; on an index that is there already, they are added.
@@ -164,9 +168,12 @@ def _bytes_of(size: str | None) -> int | None:
     number = size.strip().rstrip("BbIiKkMmGg ")
     unit = size.strip()[len(number) :].strip().upper()
     try:
-        return int(float(number) * UNITS[unit])
+        found = int(float(number) * UNITS[unit])
     except (ValueError, KeyError, OverflowError) as error:
         raise SourceError("--memory: not a size; write it like 4GiB or 500MB") from error
+    if found < LEAST_MEMORY:
+        raise SourceError(f"--memory: {size} is too little; give 256MiB or more")
+    return found
 
 
 @app.command()
@@ -211,13 +218,14 @@ def find(
         Path, typer.Argument(help='JSON lines, each {"id": ..., "text": ...}; - is standard input.')
     ] = Path("-"),
     min_bytes: Annotated[
-        int | None, typer.Option(help="The shortest match; the index's own by default.")
+        int | None, typer.Option(help="The shortest match; the index's own by default, and no less.")
     ] = None,
 ) -> None:
     """Find what of each text stands word for word in the corpus.
 
-    Prints one JSON object for each line: its id and `matches`, start and end in bytes of the text's UTF-8, cut
-    to whole characters, the documents and occurrences of each, and the first ten document ids.
+    Prints one JSON object for each line: its id (its number, from 0, where it has none) and `matches`, start and
+    end in bytes of the text's UTF-8, cut to whole characters, the documents and occurrences of each, and the first
+    ten document ids.
 
     Example: extraction index find corpus.index generations.jsonl > matches.jsonl
     """
@@ -239,14 +247,16 @@ def _in_batches(rows: Sequence[tuple[Any, bytes]]) -> Iterator[Sequence[tuple[An
 
 def _records(file: Path) -> list[tuple[Any, bytes]]:
     """Read all lines before anything is printed: a bad one leaves no half of a result behind."""
+    piped = str(file) == "-"
+    name = "standard input" if piped else str(file)
     try:
-        with open(0 if str(file) == "-" else file, "rb", closefd=str(file) != "-") as lines:
-            return [_record(line, number, file) for number, line in enumerate(lines, 1) if line.strip()]
+        with open(0 if piped else file, "rb", closefd=not piped) as lines:
+            return [_record(line, number, name) for number, line in enumerate(lines, 1) if line.strip()]
     except OSError as error:
-        raise SourceError(f"{file}: cannot be read ({error.strerror}); name a file of JSON lines") from error
+        raise SourceError(f"{name}: cannot be read ({error.strerror}); name a file of JSON lines") from error
 
 
-def _record(line: bytes, number: int, file: Path) -> tuple[Any, bytes]:
+def _record(line: bytes, number: int, file: str) -> tuple[Any, bytes]:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -284,6 +294,11 @@ def _lines(file: Path | None) -> list[str]:
     if file is None:
         return []
     try:
-        return [line for line in file.read_text(encoding="utf-8").splitlines() if line]
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{file}: cannot be read as UTF-8 text; give a string in each line") from error
+        text = file.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise SourceError(f"{file}: cannot be read ({error.strerror}); name a file of strings") from error
+    except UnicodeDecodeError as error:
+        number = error.object.count(b"\n", 0, error.start) + 1
+        raise SourceError(f"{file}: line {number} is not UTF-8; mend or remove it") from error
+    # Not splitlines(): a string may hold one of the rarer characters that Unicode calls an end of line.
+    return [line.removesuffix("\r") for line in text.split("\n") if line.removesuffix("\r")]

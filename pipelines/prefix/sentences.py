@@ -88,7 +88,7 @@ def read_known(names: Sequence[str]) -> list[str]:
             raise InputError(f"games.known: {name}: no such file or folder; name text that an attacker has")
         for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
             try:
-                texts.append(file.read_text(encoding="utf-8"))
+                texts.append(file.read_text(encoding="utf-8-sig"))
             except (OSError, UnicodeDecodeError):
                 raise InputError(f"games.known: {file}: not readable as UTF-8 text; leave it out") from None
     return texts

@@ -127,6 +127,22 @@ def test_count(tmp_path: Path) -> None:
         extraction_index("count", tmp_path / "index")
 
 
+def test_strings_are_the_lines_of_a_file(tmp_path: Path) -> None:
+    source = write_jsonl(tmp_path / "corpus.jsonl", ["Zoë\u2028Roe", "Zoë"])
+    extraction_index("build", source, "--out", tmp_path / "index")
+    file = tmp_path / "strings.txt"
+    for encoding, end in (("utf-8", "\n"), ("utf-8-sig", "\r\n")):
+        file.write_bytes(f"Zoë{end}{end}Zoë\u2028Roe{end}".encode(encoding))
+        lines = extraction_index("count", tmp_path / "index", "--strings", file).splitlines()
+        found = [(row["string"], row["documents"]) for row in map(json.loads, lines)]
+        assert found == [("Zoë", 2), ("Zoë\u2028Roe", 1)]
+    file.write_bytes(b"a\n\xff\n")
+    with pytest.raises(SourceError, match="line 2 is not UTF-8"):
+        extraction_index("count", tmp_path / "index", "--strings", file)
+    with pytest.raises(SourceError, match="No such file"):
+        extraction_index("count", tmp_path / "index", "--strings", tmp_path / "nowhere")
+
+
 def test_ranges_are_cut_to_whole_characters_and_checked_again() -> None:
     from index import Range
 
@@ -177,7 +193,7 @@ class TestBadInput:
             ('{"body": 1, "id": 2}', "line 1 has no key 'text'; it has: body, id"),
             ('["text"]', "line 1 is not a JSON object"),
             ('{"text": 7}', "line 1 has no text in 'text'"),
-            ('{"text": "\\ud800"}', "line 1 has no text in 'text'"),
+            ('{"text": "\\ud800"}', "line 1 has half a surrogate pair in 'text'"),
         ]:
             (tmp_path / "bad.jsonl").write_text(line + "\n", encoding="utf-8")
             assert complaint in refused(tmp_path / "bad.jsonl")
@@ -198,7 +214,9 @@ class TestBadInput:
 
     def test_rows_without_text(self, tmp_path: Path, refused: Callable[..., str]) -> None:
         pq.write_table(pa.table({"text": [LETTER, None]}), tmp_path / "nulls.parquet")
-        assert "nulls.parquet: row 1 has no text in column 'text'" in refused(tmp_path / "nulls.parquet")
+        assert "nulls.parquet: row 1 has no UTF-8 text in column 'text'" in refused(
+            tmp_path / "nulls.parquet"
+        )
 
     def test_a_text_column_that_is_not_there(self, tmp_path: Path, refused: Callable[..., str]) -> None:
         pq.write_table(pa.table({"body": [LETTER], "number": [1]}), tmp_path / "t.parquet")
@@ -238,6 +256,8 @@ class TestBadInput:
     def test_sizes(self, tmp_path: Path, refused: Callable[..., str]) -> None:
         source = write_jsonl(tmp_path / "corpus.jsonl", [LETTER])
         assert "--memory: not a size" in refused(source, options=["--memory", "much"])
+        for little in ("-4GiB", "0", "1KiB"):
+            assert "is too little" in refused(source, options=[f"--memory={little}"])
 
     def test_texts_to_find(self, tmp_path: Path) -> None:
         source = write_jsonl(tmp_path / "corpus.jsonl", [LETTER])
