@@ -1,20 +1,30 @@
-"""Scores the records of two cohorts under a model: one row for each record and score."""
+"""Scores the records of two cohorts under a model: one row for each record and score.
+
+Chunks of records lie beside the result until it is whole: the command, killed and given again, keeps those that were
+made from the same records, models and settings.
+"""
 
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from extraction.errors import InputError
 from extraction.membership.score_files import MODEL_KEY
 from extraction.model import ModelSettings, model_fingerprint
+from index.errors import SourceError
 from index.pieces import ReadOptions
+from pipelines.membership.config import digest_of
 from pipelines.membership.scoring import CHUNK, Scoring, records_of
 from pipelines.membership.settings import ScoreSettings
+from pipelines.parts import PartStore
 from pipelines.progress import LineProgress, progress
 
 SCORE_SCHEMA = pa.schema(
@@ -83,23 +93,87 @@ def score_cohorts(
         SourceError: a cohort cannot be read.
     """
     _refuse_ids_that_come_twice(cohorts)
-    scoring = Scoring.load(model, settings, settings.names, device)
-    counts, cut = {True: 0, False: 0}, 0
-    unfinished = out.with_name(f".{out.name}.unfinished")
-    os.makedirs(out.parent, mode=0o700, exist_ok=True)
-    schema = SCORE_SCHEMA.with_metadata({MODEL_KEY: model_fingerprint(model)})
+    digest = model_fingerprint(model)
+    chunks = _Chunks(
+        Scoring.load(model, settings, settings.names, device),
+        digest_of([digest, _beside(settings)]),
+        PartStore(str(out.with_name(f".{out.name}.unfinished"))),
+    )
     try:
-        with pq.ParquetWriter(unfinished, schema) as writer, progress("score", "records", 0) as shown:
-            for member, source in ((True, cohorts.members), (False, cohorts.nonmembers)):
-                for table in _tables(source, cohorts, member, scoring, shown):
-                    writer.write_table(table.cast(schema))
-                    counts[member] += table.num_rows // len(settings.names)
-                    cut += sum(lost > 0 for lost in table["cut"].to_pylist()) // len(settings.names)
-                if not counts[member]:
-                    raise InputError(f"{source}: no record in it; is this the cohort that you mean?")
-        os.replace(unfinished, out)
-    finally:
-        unfinished.unlink(missing_ok=True)
+        with progress("score", "records", 0) as shown:
+            members = chunks.scored(cohorts.members, cohorts.options, True, shown)
+            others = chunks.scored(cohorts.nonmembers, cohorts.options, False, shown)
+        found = _write(chunks.parts, [*members, *others], digest, out)
+    except (InputError, SourceError):
+        shutil.rmtree(chunks.parts.root, ignore_errors=True)
+        raise
+    shutil.rmtree(chunks.parts.root)
+    return found
+
+
+def _beside(settings: ScoreSettings) -> list[Any]:
+    """What scores depend on but the model under test and the records."""
+    models = [*filter(None, [settings.reference]), *settings.shadows]
+    files = [file for file in (settings.prefix, settings.population) if file is not None]
+    return [
+        settings.model_dump(mode="json"),
+        [model_fingerprint(one) for one in models],
+        [list(records_of(file, ReadOptions())) for file in files],
+    ]
+
+
+@dataclass(frozen=True)
+class _Chunks:
+    """Scores some records at a time, unless they lie there already.
+
+    Attributes:
+        scoring: what scores them.
+        made_from: digest of all that scores depend on but the records.
+        parts: where they lie.
+    """
+
+    scoring: Scoring
+    made_from: str
+    parts: PartStore
+
+    def scored(self, source: Path, options: ReadOptions, member: bool, shown: LineProgress) -> list[str]:
+        """Score a cohort; the names of its parts, in order."""
+        names: list[str] = []
+        records = records_of(source, options)
+        while chunk := list(islice(records, CHUNK)):
+            names.append(f"{'members' if member else 'others'}-{len(names):06d}")
+            of = digest_of([self.made_from, chunk])
+            if (self.parts.facts(names[-1]) or {}).get("of") != of:
+                self.parts.publish(names[-1], self._table(chunk, member), {"of": of})
+            shown.total += len(chunk)
+            shown.advance(len(chunk))
+        if not names:
+            raise InputError(f"{source}: no record in it; is this the cohort that you mean?")
+        return names
+
+    def _table(self, chunk: Sequence[tuple[str, str]], member: bool) -> pa.Table:
+        scored = self.scoring.score([text for _, text in chunk])
+        rows = [
+            {"id": name, "member": member, "name": kind, "score": value, "tokens": one.tokens, "cut": one.cut}
+            for (name, _), one in zip(chunk, scored, strict=True)
+            for kind, value in one.scores.items()
+        ]
+        return pa.Table.from_pylist(rows, schema=SCORE_SCHEMA)
+
+
+def _write(parts: PartStore, names: Sequence[str], digest: str, out: Path) -> Scored:
+    """Write the file from its parts, whole or not at all."""
+    schema = SCORE_SCHEMA.with_metadata({MODEL_KEY: digest})
+    whole = Path(parts.root) / out.name
+    counts, cut = {True: 0, False: 0}, 0
+    with pq.ParquetWriter(whole, schema) as writer:
+        for name in names:
+            table = parts.read(name)
+            writer.write_table(table.cast(schema))
+            for of in table.filter(pc.equal(table["name"], table["name"][0])).to_pylist():  # one row a record
+                counts[of["member"]] += 1
+                cut += of["cut"] > 0
+    os.replace(whole, out)
     return Scored(counts[True], counts[False], cut)
 
 
@@ -113,19 +187,3 @@ def _refuse_ids_that_come_twice(cohorts: Cohorts) -> None:
                     f"{source}: an id comes twice, here or on both sides; give each record its own (--id-column)"
                 )
             seen.add(name)
-
-
-def _tables(
-    source: Path, cohorts: Cohorts, member: bool, scoring: Scoring, shown: LineProgress
-) -> Iterator[pa.Table]:
-    records = records_of(source, cohorts.options)
-    while chunk := list(islice(records, CHUNK)):
-        scored = scoring.score([text for _, text in chunk])
-        rows = [
-            {"id": name, "member": member, "name": kind, "score": value, "tokens": one.tokens, "cut": one.cut}
-            for (name, _), one in zip(chunk, scored, strict=True)
-            for kind, value in one.scores.items()
-        ]
-        yield pa.Table.from_pylist(rows, schema=SCORE_SCHEMA)
-        shown.total += len(chunk)
-        shown.advance(len(chunk))

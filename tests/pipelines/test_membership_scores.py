@@ -1,7 +1,11 @@
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -9,6 +13,7 @@ from typer.testing import CliRunner
 from extraction.model import ModelSettings
 from pipelines.cli import app
 from pipelines.membership.scoring import Reader
+from pipelines.parts import PartStore
 from tests.extraction.tiny_models import SENTENCES, byte_level_tokenizer, llama
 
 
@@ -78,6 +83,38 @@ def test_nothing_is_written_where_a_cohort_is_empty_or_unreadable(model: Path, t
         result = CliRunner().invoke(app, ["membership", "score", str(model), *map(str, arguments)])
         assert complaint in str(result.exception)
         assert [path.name for path in tmp_path.iterdir() if "scores" in path.name] == []
+
+
+def test_killed_in_its_middle_it_keeps_what_was_scored(model: Path, tmp_path: Path) -> None:
+    def many(name: str, seed: int) -> Path:
+        lines = [{"id": f"{name}{n}", "text": f"{SENTENCES[n % 3]} {n + seed}"} for n in range(1100)]
+        (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        return tmp_path / name
+
+    inside, outside = many("in.jsonl", 1), many("out.jsonl", 2)
+    arguments = ("score", model, "--members", inside, "--nonmembers", outside, "--neighbours", 1, "--out")
+    command(*arguments, tmp_path / "at_once.parquet")
+    folder = tmp_path / ".scores.parquet.unfinished"
+    line = [sys.executable, "-m", "pipelines", "membership", *map(str, arguments)]
+    killed = subprocess.Popen([*line, str(tmp_path / "scores.parquet")], stderr=subprocess.DEVNULL)
+    while not (folder / "members-000001.done").exists():
+        assert killed.poll() is None
+        time.sleep(0.005)
+    killed.kill()
+    killed.wait()
+    assert not (tmp_path / "scores.parquet").exists() and folder.stat().st_mode & 0o77 == 0
+    parts, first = PartStore(str(folder)), "members-000000"
+    scores = parts.read(first)
+    marked = scores.set_column(
+        3, "score", pa.array([7.0] * scores.num_rows)
+    )  # which a part made anew would not have
+    parts.publish(first, marked, parts.facts(first) or {})
+    command(*arguments, tmp_path / "scores.parquet")
+    expected, found = (pq.read_table(tmp_path / f"{name}.parquet") for name in ("at_once", "scores"))
+    assert found.slice(0, scores.num_rows)["score"].unique().to_pylist() == [7.0]
+    assert found.slice(scores.num_rows).equals(expected.slice(scores.num_rows))
+    assert found.drop_columns("score").equals(expected.drop_columns("score"))
+    assert not folder.exists()
 
 
 def test_a_file_of_several_scores_asks_for_one(model: Path, tmp_path: Path) -> None:
