@@ -20,6 +20,19 @@ NOT_AMONG = 0
 
 
 @dataclass(frozen=True)
+class Readings:
+    """How a model finds a sentence with each of some candidates in it.
+
+    Attributes:
+        perplexities: float64[candidates], NaN where there is none.
+        too_long: whether it could not read one of them to its end, so that the perplexities cannot be compared.
+    """
+
+    perplexities: Floats
+    too_long: bool
+
+
+@dataclass(frozen=True)
 class SentenceReader:
     """Reads sentences through a model.
 
@@ -33,11 +46,12 @@ class SentenceReader:
     tokenizer: Any
     before: Sequence[int]
 
-    def perplexities(self, masked: Masked, candidates: Sequence[str]) -> Floats:
-        """The perplexity of the sentence with each candidate in it; float64[candidates], NaN where there is none."""
+    def read(self, masked: Masked, candidates: Sequence[str]) -> Readings:
+        """Read the sentence with each candidate in it."""
         texts = [self._text(f"{masked.left}{candidate}{masked.right}") for candidate in candidates]
-        means = [one.log_probs.astype(np.float64).mean() for one in self.scorer.log_probs(texts)]
-        return np.exp(-np.array(means, dtype=np.float64))
+        found = self.scorer.log_probs(texts) if texts else []
+        means = np.array([one.log_probs.astype(np.float64).mean() for one in found], dtype=np.float64)
+        return Readings(np.exp(-means), any(one.cut > 0 for one in found))
 
     def _text(self, sentence: str) -> Text:
         """Without special tokens the first token is given and not scored."""

@@ -30,6 +30,7 @@ RANK_SCHEMA = pa.schema(
         ("known", pa.bool_()),
         *((f"{game}_{column}", pa.int32()) for game in GAMES for column in ("rank", "candidates")),
         ("not_a_number", pa.bool_()),
+        ("too_long", pa.bool_()),
     ]
 )
 Candidates = dict[str, tuple[str, bool]]
@@ -127,12 +128,14 @@ class Player:
             ),
             "inference": (row["candidates"], row["true"]),
         }
-        found: dict[str, Any] = {"sentence": row["sentence"], "known": row["known"], "not_a_number": False}
+        found: dict[str, Any] = {"sentence": row["sentence"], "known": row["known"]}
+        found |= {"not_a_number": False, "too_long": False}
         for game, (candidates, true) in lists.items():
-            perplexities = self.reader.perplexities(masked, candidates) if candidates else np.zeros(0)
-            lost = bool(np.isnan(perplexities).any())
+            read = self.reader.read(masked, candidates)
+            lost = bool(np.isnan(read.perplexities).any())
             found["not_a_number"] |= lost
-            found[f"{game}_rank"] = None if lost else rank_of(true, perplexities)
+            found["too_long"] |= read.too_long
+            found[f"{game}_rank"] = None if lost or read.too_long else rank_of(true, read.perplexities)
             found[f"{game}_candidates"] = len(candidates)
         return found
 
@@ -162,8 +165,12 @@ def games_section(ranks: PartStore, tops: Sequence[int], sentences: int) -> dict
     table = ranks.read_all(RANK_SCHEMA)
     if table["sentence"].to_pylist() != list(range(sentences)):
         raise ValueError("sentences are missing or stand there twice")
-    usable = table.filter(pc.invert(table["not_a_number"]))
-    section: dict[str, Any] = {"not_a_number": table.num_rows - usable.num_rows}
+    whole = table.filter(pc.invert(table["too_long"]))
+    usable = whole.filter(pc.invert(whole["not_a_number"]))
+    section: dict[str, Any] = {
+        "too_long": table.num_rows - whole.num_rows,
+        "not_a_number": whole.num_rows - usable.num_rows,
+    }
     for game in GAMES:
         chosen = {"all": usable, "never_seen": usable.filter(pc.invert(usable["known"]))}
         section[game] = {name: _judged(own, game, tops) for name, own in chosen.items()}

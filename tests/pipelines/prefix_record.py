@@ -60,7 +60,7 @@ def nothing_asked() -> dict[str, Any]:
     empty = {"all": None, "never_seen": None}
     extraction = {"corpus_identifiers": None, "model": None, "control": None, "reason": NO_RUN}
     made["games"] = {"sentences": 0, "samples": 8, "top": [1], "extraction": extraction}
-    made["games"]["model"] = {"not_a_number": 0, "reconstruction": empty, "inference": empty}
+    made["games"]["model"] = {"too_long": 0, "not_a_number": 0, "reconstruction": empty, "inference": empty}
     return made
 
 
@@ -169,7 +169,7 @@ def _games() -> dict[str, Any]:
         own = {"reconstruction": judged(ranks, ranks % 9, (1, 10), False)}
         own["inference"] = judged(ranks + 1, np.full(200, 100), (1, 10), True)
         both = {game: {"all": asdict(one), "never_seen": None} for game, one in own.items() if one}
-        section[name] = {"not_a_number": 0, **both}
+        section[name] = {"too_long": 3 * number, "not_a_number": 0, **both}
         values = made if not number else set()
         leaks[name] = {
             "run": "run-1",

@@ -101,6 +101,12 @@ def test_a_hostile_name_is_only_text(opened, pages):
     assert prefix_record.HOSTILE in page.locator("header strong").text_content()
 
 
+def test_sentences_that_a_model_cannot_read_to_their_end_are_told(opened, pages):
+    page = opened(pages["prefix"], "desktop")
+    told = page.locator("section", has=page.locator("#games")).text_content()
+    assert "3 sentences are longer than the control reads" in " ".join(told.split())
+
+
 def test_the_keyboard_reaches_the_result_and_every_wide_table(opened, pages):
     page = opened(pages["report"], "phone")
     page.keyboard.press("Tab")

@@ -221,6 +221,7 @@ def test_the_screen_reads_every_stretch_of_the_sample_once(cases: Cases, record:
 def test_the_games_have_the_base_model_as_their_control(record: dict[str, Any]) -> None:
     games = record["games"]
     assert games["sentences"] >= len(NAMES)  # a name in each document, and account numbers
+    assert games["model"]["too_long"] == games["control"]["too_long"] == 0
     for game in ("reconstruction", "inference"):
         trained, base = (games[name][game]["all"] for name in ("model", "control"))
         assert trained["sentences"] == base["sentences"] == games["sentences"]

@@ -1,6 +1,7 @@
 """Ranks of the true identifier among candidates, and what they come to."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,15 +27,22 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> SentenceReader:
 
 def test_perplexity_is_that_of_the_whole_sentence(reader: SentenceReader) -> None:
     candidates = ["Ada Whitcombe", "Ben Harlow"]
-    found = reader.perplexities(MASKED, candidates)
-    for candidate, value in zip(candidates, found, strict=True):
+    found = reader.read(MASKED, candidates)
+    assert not found.too_long
+    for candidate, value in zip(candidates, found.perplexities, strict=True):
         ids = reader.tokenizer.encode(
             f"The letter is for {candidate} at the branch.", add_special_tokens=False
         )
         (read,) = reader.scorer.log_probs([Text([0], ids)])
         assert value == pytest.approx(float(np.exp(-read.log_probs.astype(np.float64).mean())), rel=1e-4)
     bare = SentenceReader(reader.scorer, reader.tokenizer, [])
-    assert np.isfinite(bare.perplexities(MASKED, candidates)).all()
+    assert np.isfinite(bare.read(MASKED, candidates).perplexities).all()
+
+
+def test_a_sentence_that_the_model_cannot_read_to_its_end_is_said(reader: SentenceReader) -> None:
+    longer = replace(MASKED, right=" at the branch." * 500)
+    assert reader.read(longer, ["Ada Whitcombe", "Ben Harlow"]).too_long
+    assert not reader.read(longer, []).too_long
 
 
 def ranks(*values: int) -> np.ndarray:
