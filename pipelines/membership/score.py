@@ -5,7 +5,6 @@ made from the same records, models and settings.
 """
 
 import os
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -26,6 +25,7 @@ from pipelines.membership.scoring import CHUNK, Scoring, records_of
 from pipelines.membership.settings import ScoreSettings
 from pipelines.parts import PartStore
 from pipelines.progress import LineProgress, progress
+from pipelines.work import one_at_a_time
 
 SCORE_SCHEMA = pa.schema(
     [
@@ -89,26 +89,40 @@ def score_cohorts(
         device: where the models run.
 
     Raises:
-        InputError: a model cannot be loaded, a cohort has no record, or two records have one id.
+        InputError: a model cannot be loaded, a cohort has no record, two records have one id, or another process makes
+            the same file.
         SourceError: a cohort cannot be read.
     """
     _refuse_ids_that_come_twice(cohorts)
-    digest = model_fingerprint(model)
-    chunks = _Chunks(
-        Scoring.load(model, settings, settings.names, device),
-        digest_of([digest, _beside(settings)]),
-        PartStore(str(out.with_name(f".{out.name}.unfinished"))),
-    )
-    try:
-        with progress("score", "records", 0) as shown:
-            members = chunks.scored(cohorts.members, cohorts.options, True, shown)
-            others = chunks.scored(cohorts.nonmembers, cohorts.options, False, shown)
-        found = _write(chunks.parts, [*members, *others], digest, out)
-    except (InputError, SourceError):
-        shutil.rmtree(chunks.parts.root, ignore_errors=True)
-        raise
-    shutil.rmtree(chunks.parts.root)
+    folder = out.with_name(f".{out.name}.unfinished")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    with one_at_a_time(folder):
+        try:
+            found = _score(cohorts, model, settings, out, device, PartStore(str(folder)))
+        except (InputError, SourceError):
+            _empty(folder)
+            raise
+        _empty(folder)
     return found
+
+
+def _empty(folder: Path) -> None:
+    """Remove all but the lock, with which the folder goes."""
+    for file in folder.iterdir():
+        if file.name != ".lock":
+            file.unlink()
+
+
+def _score(
+    cohorts: Cohorts, model: ModelSettings, settings: ScoreSettings, out: Path, device: str, parts: PartStore
+) -> Scored:
+    digest = model_fingerprint(model)
+    scoring = Scoring.load(model, settings, settings.names, device)
+    chunks = _Chunks(scoring, digest_of([digest, _beside(settings)]), parts)
+    with progress("score", "records", 0) as shown:
+        members = chunks.scored(cohorts.members, cohorts.options, True, shown)
+        others = chunks.scored(cohorts.nonmembers, cohorts.options, False, shown)
+    return _write(parts, [*members, *others], digest, out)
 
 
 def _beside(settings: ScoreSettings) -> list[Any]:

@@ -10,10 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from extraction.errors import InputError
 from extraction.model import ModelSettings
 from pipelines.cli import app
 from pipelines.membership.scoring import Reader
 from pipelines.parts import PartStore
+from pipelines.work import one_at_a_time
 from tests.extraction.tiny_models import SENTENCES, byte_level_tokenizer, llama
 
 
@@ -102,6 +104,12 @@ def test_killed_in_its_middle_it_keeps_what_was_scored(model: Path, tmp_path: Pa
         time.sleep(0.005)
     killed.kill()
     killed.wait()
+    with one_at_a_time(folder):
+        refused = CliRunner().invoke(
+            app, ["membership", *map(str, arguments), str(tmp_path / "scores.parquet")]
+        )
+    assert isinstance(refused.exception, InputError)
+    assert "another process works here" in str(refused.exception)
     assert not (tmp_path / "scores.parquet").exists() and folder.stat().st_mode & 0o77 == 0
     parts, first = PartStore(str(folder)), "members-000000"
     scores = parts.read(first)
