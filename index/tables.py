@@ -39,20 +39,11 @@ def _fill_keys(
     buckets[bucket:] = hashes.size
 
 
-@kernel
-def _fill_blocks(starts: Array, blocks: Array) -> None:
-    document = np.int64(0)
-    for block in range(blocks.size):
-        while document + 2 < starts.size and starts[document + 1] <= block * BLOCK_BYTES:
-            document += 1
-        blocks[block] = document
-
-
 def _blocks(text: Array, starts: Array, number: Any) -> Array:
     """What leads from a position to its document, as in `groups.Tables`."""
-    blocks = np.empty(text.size // BLOCK_BYTES + 1, dtype=number)
-    _fill_blocks(starts, blocks)
-    return blocks
+    begins = np.arange(text.size // BLOCK_BYTES + 1) * BLOCK_BYTES
+    # The first block begins with a mark, before the first document.
+    return np.maximum(np.searchsorted(starts[:-1], begins, side="right") - 1, 0).astype(number)
 
 
 def build_tables(

@@ -58,8 +58,9 @@ def build(
     make = add_to_index if add else build_index
     try:
         return make(sources, directory, options, map=spread)
-    except OSError as error:  # a full disk, above all, which does not say where
-        raise OSError(error.errno, error.strerror, error.filename or str(directory)) from error
+    except OSError as error:
+        error.filename = error.filename or str(directory)  # writing to an open file does not say to which
+        raise
 
 
 def with_workers(options: BuildOptions, workers: int | None) -> BuildOptions:

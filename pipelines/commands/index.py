@@ -301,4 +301,4 @@ def _lines(file: Path | None) -> list[str]:
         number = error.object.count(b"\n", 0, error.start) + 1
         raise SourceError(f"{file}: line {number} is not UTF-8; mend or remove it") from error
     # Not splitlines(): a string may hold one of the rarer characters that Unicode calls an end of line.
-    return [line.removesuffix("\r") for line in text.split("\n") if line.removesuffix("\r")]
+    return [line for line in text.replace("\r\n", "\n").removesuffix("\r").split("\n") if line]

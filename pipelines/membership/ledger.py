@@ -201,7 +201,8 @@ def _write_whole(handle: int, line: bytes, file: Path) -> None:
         os.fsync(handle)
     except OSError as error:
         os.ftruncate(handle, before)
-        raise OSError(error.errno, error.strerror, str(file)) from error
+        error.filename = str(file)  # writing to an open file does not say to which
+        raise
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:

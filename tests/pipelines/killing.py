@@ -11,10 +11,10 @@ from pathlib import Path
 SECONDS = 240
 
 
-def start(command: str, config: Path, out: Path) -> "subprocess.Popen[str]":
-    """Start `extraction COMMAND CONFIG --out OUT` as the leader of a session of its own."""
+def start(*arguments: object) -> "subprocess.Popen[str]":
+    """Start `extraction ARGUMENTS` as the leader of a session of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "pipelines", command, str(config), "--out", str(out)],
+        [sys.executable, "-m", "pipelines", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
@@ -22,10 +22,10 @@ def start(command: str, config: Path, out: Path) -> "subprocess.Popen[str]":
     )
 
 
-def kill_at(command: str, config: Path, out: Path, pattern: str) -> None:
-    """Start it, and kill the driver and all of its group as soon as another file of a pattern stands there."""
+def kill_at(out: Path, pattern: str, *arguments: object) -> None:
+    """Start it, and kill the driver and all of its group as soon as another file of a pattern stands in a folder."""
     before = set(out.glob(pattern)) if out.exists() else set()
-    process = start(command, config, out)
+    process = start(*arguments)
     deadline = time.monotonic() + SECONDS
     while not set(out.glob(pattern)) - before:
         assert process.poll() is None, process.communicate()[0]
@@ -35,9 +35,9 @@ def kill_at(command: str, config: Path, out: Path, pattern: str) -> None:
     process.communicate()
 
 
-def finish(command: str, config: Path, out: Path) -> None:
+def finish(*arguments: object) -> None:
     """Start it, and see it end well."""
-    last = start(command, config, out)
+    last = start(*arguments)
     output, _ = last.communicate(timeout=SECONDS)
     assert last.returncode == 0, output
 

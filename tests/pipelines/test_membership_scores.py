@@ -1,7 +1,4 @@
 import json
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +14,7 @@ from pipelines.membership.scoring import Reader
 from pipelines.parts import PartStore
 from pipelines.work import one_at_a_time
 from tests.extraction.tiny_models import SENTENCES, byte_level_tokenizer, llama
+from tests.pipelines.killing import kill_at
 
 
 @pytest.fixture(scope="module")
@@ -97,13 +95,8 @@ def test_killed_in_its_middle_it_keeps_what_was_scored(model: Path, tmp_path: Pa
     arguments = ("score", model, "--members", inside, "--nonmembers", outside, "--neighbours", 1, "--out")
     command(*arguments, tmp_path / "at_once.parquet")
     folder = tmp_path / ".scores.parquet.unfinished"
-    line = [sys.executable, "-m", "pipelines", "membership", *map(str, arguments)]
-    killed = subprocess.Popen([*line, str(tmp_path / "scores.parquet")], stderr=subprocess.DEVNULL)
-    while not (folder / "members-000001.done").exists():
-        assert killed.poll() is None
-        time.sleep(0.005)
-    killed.kill()
-    killed.wait()
+    again = ("membership", *arguments, tmp_path / "scores.parquet")
+    kill_at(folder, "members-000001.done", *again)
     with one_at_a_time(folder):
         refused = CliRunner().invoke(
             app, ["membership", *map(str, arguments), str(tmp_path / "scores.parquet")]

@@ -54,11 +54,11 @@ def expected(cases: Cases, ray_cluster: None, tmp_path_factory: pytest.TempPathF
 def finish_after_kills(cases: Cases, out: Path, stages: tuple[str, ...], expected: dict[str, Any]) -> None:
     config, seen = whole_config(cases), dict[Path, tuple[int, int]]()
     for pattern in stages:
-        kill_at("prefix", config, out, pattern)
+        kill_at(out, pattern, "prefix", config, "--out", out)
         now = published(out.rglob("*.parquet"))
         assert {path: now[path] for path in seen} == seen, "a published part was made again"
         seen = now
-    finish("prefix", config, out)
+    finish("prefix", config, "--out", out)
     now = published(out.rglob("*.parquet"))
     assert {path: now[path] for path in seen} == seen
     assert result(out) == expected

@@ -58,11 +58,11 @@ def test_killed_in_each_stage_the_final_counts_are_identical(undisturbed, tmp_pa
     out = tmp_path / "small"
     seen = {}
     for pattern in STAGES.values():
-        kill_at("run", config, out, pattern)
+        kill_at(out, pattern, "run", config, "--out", out)
         now = parts_of(out)
         assert {path: now[path] for path in seen} == seen, "a published part was made again"
         seen = now
-    finish("run", config, out)
+    finish("run", config, "--out", out)
     assert {path: facts for path, facts in parts_of(out).items() if path in seen} == seen
     assert results(out) == expected
 
@@ -70,7 +70,7 @@ def test_killed_in_each_stage_the_final_counts_are_identical(undisturbed, tmp_pa
 def test_ctrl_c_ends_within_seconds_and_the_same_command_goes_on(listening, undisturbed, tmp_path):
     config, expected = undisturbed
     out = tmp_path / "small"
-    process = start("run", config, out)
+    process = start("run", config, "--out", out)
     while not list(out.glob("generations/part-*.done")):
         assert process.poll() is None
         time.sleep(0.005)
@@ -79,18 +79,18 @@ def test_ctrl_c_ends_within_seconds_and_the_same_command_goes_on(listening, undi
     assert process.returncode == 130, output
     assert "the same command goes on from here" in output
     assert "Traceback" not in output
-    finish("run", config, out)
+    finish("run", config, "--out", out)
     assert results(out) == expected
 
 
 def test_a_second_process_in_one_run_directory_is_refused(undisturbed, tmp_path):
     config, _ = undisturbed
     out = tmp_path / "small"
-    first = start("run", config, out)
+    first = start("run", config, "--out", out)
     while not (out / "run.json").exists():
         assert first.poll() is None
         time.sleep(0.01)
-    second = start("run", config, out)
+    second = start("run", config, "--out", out)
     output, _ = second.communicate(timeout=60)
     os.killpg(first.pid, signal.SIGKILL)
     first.communicate()
@@ -107,8 +107,8 @@ def test_killed_while_the_index_is_built_the_same_command_goes_on(undisturbed, t
     raw["corpus"] = {"sources": [*raw["corpus"]["sources"], str(tmp_path / "long.jsonl")]}
     own, out = tmp_path / "small.yaml", tmp_path / "small"
     own.write_text(yaml.safe_dump(raw))
-    kill_at("run", own, out, "index/key")
+    kill_at(out, "index/key", "run", own, "--out", out)
     assert not (out / "index" / "index.json").exists()
-    finish("run", own, out)
+    finish("run", own, "--out", out)
     report, _, _ = results(out)
     assert report["budgets"] == expected[0]["budgets"]
